@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.host.app.parts import EMBEDDER, made, made_provider, named_reader
+from groundhook.host.app.parts import EMBEDDER, make_part, make_provider, named_reader
 from groundhook.host.app.plugins import PORT_VERSION, Plugin, PluginContext, Plugins, Source
 from groundhook.host.core.app_settings import (
     AppSettings,
@@ -66,14 +66,14 @@ def register(plugins: Plugins) -> None:
 BUILTIN = Plugin(register, requires=PORT_VERSION)
 
 
-def declared(settings: AppSettings) -> Plugin:
-    """The embedding services that an app declares beside the built-in ones. Raises ConfigError for
-    an entry that cannot be one."""
+def declared_embedders(settings: AppSettings) -> Plugin:
+    """Return a plug-in with the embedding services that an app declares. Raises ConfigError for a
+    wrong entry."""
     names = [name for name in settings.embedders if name not in SERVICES]
     for name in names:
         if not settings.embedders[name].type:
             raise ConfigError(
-                f"embedders.{name} in agent/agent.yml has no type of service",
+                f"embedders.{name} in agent/agent.yml has no type",
                 hint="add type: openai, or voyage",
             )
         if name in ("builtin", "hash"):
@@ -101,7 +101,7 @@ def _make_web(context: PluginContext) -> Handler:
         Deferred(
             "web search provider",
             {
-                name: partial(made_provider, providers.part(name), partial(make, context))
+                name: partial(make_provider, providers.part(name), partial(make, context))
                 for name, make in providers.items()
             },
         ),
@@ -259,7 +259,7 @@ def _make_embedder(
     context: PluginContext,
     spec: EmbeddingSpec,
 ) -> Embedder:
-    return made(part, EMBEDDER, partial(make, spec, context))
+    return make_part(part, EMBEDDER, partial(make, spec, context))
 
 
 def _make_builtin_embedder(spec: EmbeddingSpec, context: PluginContext) -> Embedder:

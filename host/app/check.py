@@ -78,12 +78,11 @@ def check(
     toolkits: ToolkitOf | None = None,
     web_problem: Callable[[Settings], HostError | None] = lambda _: None,
 ) -> list[Problem]:
-    """Return the problems found, each once, in the order of reading. With an assistant: those of
-    the app's own files and of that assistant. `providers` are the names of web search providers
+    """Return the problems found, each once, in the order of reading. With an assistant: only those
+    of the app's own files and of that assistant. `providers` are the names of web search providers
     (empty: they are not checked), `rerankers` those of rerankers; `collection` returns a further
     problem with a collection, and its path in the file. `toolkits` makes a toolkit (None: they are
-    not checked); `web_problem` returns why a web search has no provider. Raises
-    UnknownName."""
+    not checked); `web_problem` returns why a web search has no provider. Raises UnknownName."""
     if assistant_id and assistant_id not in app.packages:
         raise UnknownName("assistant", assistant_id, app.packages)
     checking = _Check(
@@ -234,8 +233,8 @@ class _Check:
             self._check_collection(place, checked)
 
     def _check_collection(self, place: tree.FoundPath, checked: Checked) -> None:
-        """Check the collection's embedder and the delegate that names its entities. The delegate is
-        called outside of any assistant, so it needs its full name."""
+        """Check the collection's embedder and the delegate that extracts its entities. The delegate
+        is called outside any assistant, so it needs its full name."""
         spec = self._attempt(self.app.collections.named, place.id)
         if spec is None:
             return
@@ -261,7 +260,7 @@ class _Check:
         if done not in (BUILTIN, SPACY):
             names = References(self.app, Layer(name="assistant", checked=checked), "")
             near = get_close_matches(done, (BUILTIN, SPACY), n=1)
-            for problem in names.doer(
+            for problem in names.check_delegate(
                 ("entities", "extractor"), "assistant", spec.entities.extractor
             ):
                 self.found.append(
@@ -355,12 +354,12 @@ class _Check:
 
 
 def _find_schema_problems(checked: Checked) -> Iterator[Problem]:
-    """Return the places of a model that the published schema refuses and the reader accepts: an
-    editor marks them."""
+    """Yield the places of a model that the reader accepts but the published schema refuses, so that
+    an editor marks them."""
     reported = {error.place for error in checked.errors}
     for path, message in schema_errors(without_unset(checked.data)):
         place = checked.place(path)
-        # The reader reports a null at its key: a value that is empty may be in the next line.
+        # At the key, as the reader reports a null: an empty value may be on the next line.
         if reported.isdisjoint((place, checked.document.place(path, of="key"))):
             yield Problem(
                 "warning",

@@ -57,7 +57,7 @@ class AppCollections:
     scope: Scope | None = None
 
     async def find(self, queries: Sequence[CollectionQuery], /) -> list[CollectionAnswer]:
-        alike: dict[str, list[int]] = {}  # questions that differ in their text alone
+        alike: dict[str, list[int]] = {}  # questions that differ only in their text
         for place, query in enumerate(queries):
             alike.setdefault(
                 repr(replace(query, text="?" if query.text.strip() else "")), []
@@ -75,7 +75,7 @@ class AppCollections:
         return [answers[place] for place in range(len(queries))]
 
     async def _find(self, queries: Sequence[CollectionQuery]) -> list[CollectionAnswer]:
-        """Answer questions that differ in their text alone."""
+        """Return the answers to questions that differ only in their text."""
         query = queries[0]
         spec = self._find_spec(query.collection)
         scope = self._make_scope(spec, query.owner)
@@ -97,7 +97,7 @@ class AppCollections:
             raise
         except SourceNotConfigured:
             if await self._count_all(options, scope):
-                raise  # what is missing is the key of an embedding service
+                raise  # the key of an embedding service is missing
             return [CollectionAnswer(facets=_select_facets(query, None), filled=False)] * len(
                 queries
             )
@@ -150,7 +150,8 @@ class AppCollections:
         tenant = scope.identity.tenant_id if spec.tenant_field else ""
         exact = await self.texts().get(spec.id, tenant, wanted)
         if gone := [id for id in exact if id not in found]:
-            await self.texts().remove(spec.id, tenant, gone)  # another program removed them
+            # Another program has removed these documents since.
+            await self.texts().remove(spec.id, tenant, gone)
         return {
             id: _make_document(id, each.items, tenant, exact.get(id, ""))
             for id, each in found.items()
@@ -180,7 +181,7 @@ class AppCollections:
             listed = await self.knowledge_base().list_collections([spec.id], tenant=tenant or None)
             return len(listed[0].documents)
         if filter.keys() != {DOCUMENT}:
-            raise UsageError(f"a sync counts documents by {DOCUMENT!r} alone")
+            raise UsageError(f"a sync counts documents only by {DOCUMENT!r}")
         ids = list(filter[DOCUMENT])
         return len(await self.knowledge_base().existing_ids(spec.id, ids, tenant=tenant))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from groundhook.host.app.parts import CONNECTOR, made
+from groundhook.host.app.parts import CONNECTOR, make_part
 from groundhook.host.app.plugins import PluginContext
 from groundhook.host.config.packages import App
 from groundhook.host.core.ports import Connector
 
 
 class Connectors:
-    """`given` replace the declared connectors of the same id."""
+    """The connectors of an app. `given` ones replace the declared connectors of the same id."""
 
     def __init__(self, app: App, context: PluginContext, given: Mapping[str, Connector]) -> None:
         self._app, self._context, self._given = app, context, given
@@ -29,5 +29,5 @@ class Connectors:
             spec = self._app.connector(id)
             types = self._context.plugins.connectors
             make = partial(types[spec.type], spec, self._context)
-            self._made[id] = made(types.part(spec.type), CONNECTOR, make)
+            self._made[id] = make_part(types.part(spec.type), CONNECTOR, make)
         return self._made[id]

@@ -1,8 +1,8 @@
-"""The exact texts of the documents of toolkits, stored beside the knowledge base.
+"""The exact texts of the documents of toolkits, stored in a file of their own.
 
 The knowledge base stores passages, which lack the blanks at the ends of a text and some of its line
 breaks. A text is valid while it has the same letters as the passages: another program may have
-replaced the document meanwhile. On a server that several hosts share, each has only the texts
+replaced the document meanwhile. If several hosts share a Qdrant server, each has only the texts
 that it stored itself.
 """
 
@@ -72,7 +72,7 @@ class ExactTexts:
         return await to_thread.run_sync(self._read, read)
 
     async def remove(self, collection: str, tenant: str, ids: Sequence[str] | None) -> None:
-        """Forget the texts of documents, or of all (None) of a tenant ("": of all tenants)."""
+        """Remove the texts of documents, or of all (None) of a tenant ("": of all tenants)."""
         if not self._path.exists():
             return
 
@@ -101,7 +101,7 @@ class ExactTexts:
             db.execute("pragma wal_checkpoint(truncate)")
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        db.execute("pragma secure_delete = on")  # a removed text is not left in the file
+        db.execute("pragma secure_delete = on")  # overwrites removed texts in the file
         self._file.enable_wal(db)
         db.execute(_TABLE)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 @contextmanager
 def frozen_heap() -> Iterator[None]:
     """Exclude the objects that exist now from garbage collection while the block runs. The parts of
-    an app live as long as its host; scanning them would stop all turns for 50 ms at a time."""
+    an app live as long as its host; each scan of them would stop all turns for 50 ms."""
     gc.freeze()
     try:
         yield

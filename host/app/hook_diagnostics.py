@@ -101,14 +101,14 @@ async def hook_problems(
     text = declarations(app, tools)
     types = await _check_types(compiled, text)
     wrong = {problem.place for problem in types}
-    # A name that does not exist is a wrong type as well, where `ctx` has a type.
+    # Where `ctx` has a type, a name that does not exist is also a type error: one report is enough.
     found += [problem for problem in unknown if problem.place not in wrong]
     return list(dict.fromkeys([*found, *types, *_find_stale(app.root, text)]))
 
 
 async def _find_unknown_names(app: App, package: Package, engine: HookEngine) -> list[Problem]:
     """Return a warning for each collection and model that the package's scripts name and that does
-    not exist. What does not compile is reported by the check of that script."""
+    not exist. The check of each script reports what does not compile."""
     found: list[Problem] = []
     for script in (package.hook, package.tools):
         names: Sequence[WrittenName] = ()

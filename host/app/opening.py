@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from groundhook.hooks.first_use import open_on_first_use
-from groundhook.host.app.builtins import BUILTIN, declared
+from groundhook.host.app.builtins import BUILTIN, declared_embedders
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.gc_tuning import frozen_heap
 from groundhook.host.app.host import Host
-from groundhook.host.app.parts import RERANKER, made, named_tool
+from groundhook.host.app.parts import RERANKER, make_part, named_tool
 from groundhook.host.app.plugins import (
     HOST,
     PORT_VERSION,
@@ -31,9 +31,9 @@ from groundhook.host.app.plugins import (
     PluginContext,
     Plugins,
     Source,
-    given,
-    installed,
-    join,
+    installed_plugins,
+    join_plugins,
+    passed_plugins,
 )
 from groundhook.host.app.sources import Sources
 from groundhook.host.app.toolkits import Toolkits
@@ -99,7 +99,9 @@ async def open_host(
     are excluded from garbage collection, which saves turns pauses of 50 ms."""
     registry = Plugins()
     instances = (Owner("an argument of open_host", passed=True), _make_plugin(sources or {}, tools))
-    join(registry, [(HOST, BUILTIN), *installed(), *given(plugins), instances])
+    join_plugins(
+        registry, [(HOST, BUILTIN), *installed_plugins(), *passed_plugins(plugins), instances]
+    )
     app = _load(Path(path), environment, registry)
     settings = app.settings
     async with AsyncExitStack() as stack:
@@ -175,7 +177,9 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
         frozenset(registry.connectors.names()),
         frozenset(registry.toolkits.names()),
     )
-    join(registry, [(Owner("`embedders` of agent/agent.yml"), declared(app.settings))])
+    join_plugins(
+        registry, [(Owner("`embedders` of agent/agent.yml"), declared_embedders(app.settings))]
+    )
     _make_state_folder(app.state)
     return app
 
@@ -269,7 +273,7 @@ def _make_sync_reader(folder: Path, now: Clock) -> Callable[[str], Awaitable[Syn
 def _make_search_plugins(context: PluginContext, sources: Sources) -> SearchPlugins:
     entries = context.plugins.rerankers
     makers = {
-        name: partial(made, entries.part(name), RERANKER, partial(make, context))
+        name: partial(make_part, entries.part(name), RERANKER, partial(make, context))
         for name, make in entries.items()
     }
     return SearchPlugins(

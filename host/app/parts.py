@@ -37,8 +37,8 @@ Method = Callable[..., Any]
 
 @contextmanager
 def _name_plugin_in_errors(part: str, *passed: type[Exception]) -> Iterator[None]:
-    """Turn an exception that is a bug of a plug-in into a PluginError that names the part; those
-    that are `passed` are no bugs."""
+    """Turn an exception that is a bug of a plug-in into a PluginError that names the part.
+    Exceptions of the types `passed` are not bugs, and pass."""
     no_bugs: tuple[type[Exception], ...] = (HostError, StopAsyncIteration, *passed)
     try:
         with unwrap_exception_groups():
@@ -89,7 +89,7 @@ def _wrap_streamed(method: Method, part: str) -> Method:
     @asynccontextmanager
     async def stream(call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
         async with AsyncExitStack() as stack:
-            # Not around the block: what its body raises is not the plug-in's error.
+            # Only around entering: what the body of the block raises is not the plug-in's error.
             with _name_plugin_in_errors(part):
                 deltas = aiter(await stack.enter_async_context(method(call)))
             yield _Deltas(deltas, part)
@@ -166,38 +166,38 @@ _ENGINE = Port(needs=("search",), methods={"search": partial(_wrap_awaited, retu
 # ------------------------------------------------------------------------------------- making parts
 
 
-def made(part: str, port: Port, make: Callable[[], T]) -> T:
-    """Return the part that `make` makes. `part` names it and its plug-in in errors; "" for a
-    built-in one. Raises PluginError if `make` fails, or if what it returns lacks a method."""
-    return _make_stand_in(_check_made(part, make), part, port) if part else make()
+def make_part(part: str, port: Port, make: Callable[[], T]) -> T:
+    """Return the part that `make` makes. `part` names it and its plug-in in errors ("": it is
+    built in). Raises PluginError if `make` fails, or if what it returns lacks a method."""
+    return _make_stand_in(_check_part(part, make), part, port) if part else make()
 
 
-def _check_made(part: str, make: Callable[[], T]) -> T:
+def _check_part(part: str, make: Callable[[], T]) -> T:
     try:
         return make()
     except HostError:
         raise
     except Exception as exc:  # third-party code, which may raise anything
-        raise cannot_be_made(part, exc) from exc
+        raise part_failure(part, exc) from exc
 
 
-def cannot_be_made(part: str, exc: Exception) -> PluginError:
+def part_failure(part: str, exc: Exception) -> PluginError:
     return PluginError(f"{part} cannot be made: {_describe_reason(exc)}")
 
 
-def made_provider(part: str, make: Callable[[], WebProvider]) -> WebProvider:
-    """Return a web search provider that `make` makes, as `made` does."""
+def make_provider(part: str, make: Callable[[], WebProvider]) -> WebProvider:
+    """Return a web search provider that `make` makes, as `make_part` does."""
     if not part:
         return make()
-    # Imported here because a turn that searches no web does without.
+    # Imported here because only turns that search the web need it.
     from groundhook.host.core.types.web_providers import WebProvider
 
-    one = _check_made(part, make)
+    one = _check_part(part, make)
     if not isinstance(one, WebProvider):
         raise PluginError(f"{part} is not a WebProvider, but {_describe_kind(one)}")
 
     def make_engine(access: WebAccess) -> WebEngine:
-        return made(part, _ENGINE, partial(one.make, access))
+        return make_part(part, _ENGINE, partial(one.make, access))
 
     return replace(one, make=make_engine)
 
@@ -258,9 +258,9 @@ def _wrap_run(run: Method, naming: Callable[[], AbstractContextManager[None]]) -
 
 
 def _make_stand_in(one: T, part: str, port: Port) -> T:
-    """Return a stand-in for a part, of a class with the same names: `isinstance` finds the ports
-    that a part follows by the names of its class. What the part raises names it. Raises PluginError
-    for a part that lacks one of `port.needs`."""
+    """Return a stand-in for a part, of a class with the same names, since `isinstance` recognises a
+    port by the names that a class has. Errors of the part name it. Raises PluginError for a part
+    that lacks one of `port.needs`."""
     for name in port.needs:
         if not hasattr(one, name):
             raise PluginError(f"{part} has no `{name}`: it is {_describe_kind(one)}")

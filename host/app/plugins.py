@@ -61,7 +61,7 @@ class Owner:
     @property
     def removal(self) -> str:
         """The instruction for removing it."""
-        return "leave it out of `open_host(…)`" if self.passed else "uninstall it"
+        return "do not pass it to `open_host`" if self.passed else "uninstall it"
 
 
 HOST = Owner("Groundhook itself")  # of the built-in parts
@@ -69,11 +69,11 @@ HOST = Owner("Groundhook itself")  # of the built-in parts
 
 @dataclass(frozen=True, kw_only=True)
 class PluginContext:
-    """The app for which a plug-in makes its parts. `environment` has the variables of the app,
-    `root` is its folder, `state` the folder for files, `collections` and `models` are the declared
-    ones, by full id. `client_of` gives guarded web clients, `embedder` the embedding model of a
-    specification, `synced` the past syncs of a toolkit, by full id. An async function passed
-    to `closing` is awaited when the host closes."""
+    """The app for which a plug-in makes its parts. `environment` has the variables of the app;
+    `root` is its folder and `state` its folder for files; `collections` and `models` are the
+    declared ones, by full id. `client_of` returns a guarded web client, `embedder` the embedding
+    model of a specification, `synced` the state of a toolkit's syncs, by full id. An async function
+    passed to `closing` is awaited when the host closes."""
 
     environment: Mapping[str, str]
     child_environment: Mapping[str, str]  # of processes that read untrusted files
@@ -95,7 +95,7 @@ class PluginContext:
 class Source:
     """A search source: the type of the searches that it serves, and how it is made. Sources of one
     type are searched together. A `module` that takes long to import is imported in a thread before
-    the first search, where `make` would hold the event loop."""
+    the first search; imported by `make`, it would block the event loop."""
 
     type: SearchType
     make: Callable[[PluginContext], Handler]
@@ -110,7 +110,7 @@ class Entries(Generic[T]):
     """The registered parts of one kind, by name."""
 
     def __init__(self, noun: str, misfit: Callable[[str, object], str] | None = None) -> None:
-        """`misfit` returns what is wrong with a name or an item; "": nothing."""
+        """`misfit` returns the problem with a name or an item, or ""."""
         self.noun = noun
         self._misfit = misfit or _describe_wrong_maker
         self._items: dict[str, T] = {}
@@ -152,7 +152,7 @@ class Entries(Generic[T]):
                 if before is None:
                     known = ", ".join(self._items)
                     raise PluginError(
-                        f"{owner} replaces the {self.noun} {name!r}, which is not there",
+                        f"{owner} replaces the {self.noun} {name!r}, which does not exist",
                         hint=f"known: {known}",
                     )
                 taken = before if before != HOST else None
@@ -212,13 +212,13 @@ def _make_entries(noun: str, misfit: Callable[[str, object], str] | None = None)
 @dataclass(frozen=True, kw_only=True)
 class Plugins:
     """The registries of all kinds of parts. Each entry is a function that makes the part when it is
-    first needed, but for readers and tools, which are called as they are.
+    first needed, except readers and tools, which are registered themselves.
 
-    `sources` are named freely; `web_providers` as `search.web.provider` names them, `rerankers` as
-    `uses.rerank` does, `connectors` as `type` of a connector's file, `toolkits` as `type` of a
-    toolkit's,
-    `embedders` as `embedding.provider` of a collection; `readers` by the ending of a file, with its
-    dot."""
+    A `source` may have any name. The names of the others are those that settings use:
+    `search.web.provider` for `web_providers`, `uses.rerank` for `rerankers`, `type` of a
+    connector's file for `connectors`, `type` of a toolkit's file for `toolkits`,
+    `embedding.provider` of a collection for `embedders`. `readers` are named by the ending of a
+    file, with its dot."""
 
     sources: Entries[Source] = _make_entries("search source", _describe_wrong_source)
     web_providers: Entries[Callable[[PluginContext], WebProvider]] = _make_entries(
@@ -241,16 +241,17 @@ class Plugins:
 @dataclass(frozen=True)
 class Plugin:
     """A plug-in: a function that registers its parts, and the version of the interface that it was
-    written for (`PORT_VERSION` then). Of a plug-in that is given to `open_host`, `name` is what
-    messages call it."""
+    written for (the `PORT_VERSION` of that time). `name` is for messages about a plug-in that a
+    program passes to `open_host`."""
 
     register: Callable[[Plugins], None]
     requires: int
     name: str = ""
 
 
-def join(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> None:
-    """Add everything that plug-ins register; each comes with its owner. Raises PluginError."""
+def join_plugins(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> None:
+    """Add to `every` the parts that plug-ins register, given with their owners. Raises
+    PluginError."""
     for owner, plugin in plugins:
         own = Plugins()
         _register(owner, plugin, own)
@@ -258,8 +259,8 @@ def join(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> None:
             getattr(every, kind.name).take(getattr(own, kind.name), owner)
 
 
-def installed() -> Iterator[tuple[Owner, object]]:
-    """Return the plug-ins of installed distributions, with their owners. Raises PluginError if one
+def installed_plugins() -> Iterator[tuple[Owner, object]]:
+    """Yield the plug-ins of installed distributions, with their owners. Raises PluginError if one
     fails to load, or if two have the same name."""
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
     owners: dict[str, Owner] = {}
@@ -282,8 +283,8 @@ def installed() -> Iterator[tuple[Owner, object]]:
         yield owner, plugin
 
 
-def given(plugins: Iterable[object]) -> Iterator[tuple[Owner, object]]:
-    """Return the plug-ins that a program passes to `open_host`, with their owners."""
+def passed_plugins(plugins: Iterable[object]) -> Iterator[tuple[Owner, object]]:
+    """Yield the plug-ins that a program passes to `open_host`, with their owners."""
     for index, plugin in enumerate(plugins):
         name = plugin.name if isinstance(plugin, Plugin) else ""
         yield Owner(f"the plug-in {name or f'plugins[{index}]'!r}", passed=True), plugin
@@ -301,7 +302,7 @@ def _advise_on_names(one: Owner, other: Owner) -> str:
     if one.passed == other.passed:
         return "pass one of them to `open_host`" if one.passed else "uninstall one of them"
     passed, installed = (one, other) if one.passed else (other, one)
-    return f"leave {passed} out of `open_host(…)`, or uninstall {installed}"
+    return f"do not pass {passed} to `open_host`, or uninstall {installed}"
 
 
 def _register(owner: Owner, plugin: object, own: Plugins) -> None:
@@ -313,7 +314,7 @@ def _register(owner: Owner, plugin: object, own: Plugins) -> None:
         )
     if not isinstance(plugin.requires, int):
         raise PluginError(
-            f"{owner} names no version of the plug-in interface, but {plugin.requires!r}",
+            f"{owner} requires {plugin.requires!r}, not a version of the plug-in interface",
             hint=f"make it Plugin(register, requires={PORT_VERSION})",
         )
     if plugin.requires != PORT_VERSION:

@@ -27,7 +27,7 @@ def wrong_variables(package: Package, root: Path) -> Iterator[Problem]:
 
 
 def wrong_shared_variables(app: App) -> Iterator[Problem]:
-    """Yield the same for the prompts of all assistants; texts of locales are each assistant's."""
+    """Yield the variables without a value in the prompts that all assistants share."""
     yield from _check_file(app.root / PROMPTS_FILE, PROMPTS_FILE, app.root / "agent", None)
 
 

@@ -62,7 +62,7 @@ class References:
             yield from self._check_uses(("uses", step), value)
         yield from self._check_provider(("search", "web", "provider"))
         if isinstance(server := self._find_value(("search", "rerank", "mcp")), str):
-            yield from self.doer(
+            yield from self.check_delegate(
                 ("search", "rerank", "mcp"), "MCP server", f"mcp:{server.removeprefix('mcp:')}"
             )
 
@@ -113,7 +113,7 @@ class References:
         elif path[-1] == "rerank" and not value.startswith("mcp:"):
             yield from self._check_reranker(path, value)
         else:
-            yield from self.doer(path, "assistant", value)
+            yield from self.check_delegate(path, "assistant", value)
 
     def _check_reranker(self, path: Path, name: str) -> Iterator[Problem]:
         if name in self.rerankers:
@@ -124,10 +124,10 @@ class References:
     def _check_provider(self, path: Path) -> Iterator[Problem]:
         name = self._find_value(path)
         if self.providers and isinstance(name, str):
-            yield from self.doer(path, "web search provider", name)
+            yield from self.check_delegate(path, "web search provider", name)
 
-    def doer(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
-        """Return the problem with the name of a step's delegate: `noun` by name, or
+    def check_delegate(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
+        """Yield the problem with the name of a step's delegate: `noun` by name, or
         `mcp:<server>[.<tool>]`, either part of which may have dots."""
         if not name.startswith("mcp:"):
             yield from self._check_name(path, noun, name)

@@ -23,17 +23,17 @@ from groundhook.host.core.problems import Problem, problems_of
 # Settings of the app that a reload applies; a change of any other needs a restart.
 RELOADED = frozenset({"turn_timeout_ms"})
 
-DECLARATIONS = "the declarations"  # collections, models, connectors and MCP servers
+DECLARATIONS = "the declarations"  # collections, models, connectors and MCP servers, in messages
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Swap:
-    """The result of a change. `assistants` are new or were swapped; `removed` no longer exist.
-    `problems`: those with the changed files, which keep their last good version;
-    `repaired`: what was broken before (`assistants/x`, `the app`). `restart`: changed settings that
-    need a new `open_host`."""
+    """The result of a change. `assistants` are new or were swapped; `removed` ones no longer exist.
+    `problems` are those of the changed files, whose last good version stays in use; `repaired`
+    names what was broken before (`assistants/x`, `the app`). `restart`: changed settings that apply
+    only after the host is opened again."""
 
     assistants: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -224,7 +224,7 @@ def _keep_global_files(app: App, other: App) -> App:
     """Return `app` with the global files of `other`."""
     for name in ("agent_file", "search_file", "prompts"):
         try:
-            # A cached property: what is in the dictionary is its value.
+            # Cached properties: their values are in the dictionary of the instance.
             vars(app)[name] = getattr(other, name)
         except HostError:
             continue  # `app` raises it as well, for the turn that uses it

@@ -36,14 +36,14 @@ def turn_options(
 def conversation(
     messages: str | Sequence[Message | Mapping[str, Any]], limits: TurnsSettings = USUAL_LIMITS
 ) -> tuple[Message, ...]:
-    """Return messages from text, mappings or messages, or a single one of them. Raises
-    UsageError, also for more or longer ones than `limits`: megabytes would hold up every turn."""
+    """Return messages from text, mappings or messages, or from a single one of them. Raises
+    UsageError, also above `limits`: reading megabytes would delay every other turn."""
     raw: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
     every = raw if isinstance(raw, (list, tuple)) else [raw]
     if len(every) > limits.messages:
         raise UsageError(
-            f"the request has {len(every)} messages, of at most {limits.messages}",
-            hint="leave out the oldest, or raise turns.messages in agent/agent.yml",
+            f"the request has {len(every)} messages, more than the limit of {limits.messages}",
+            hint="omit the oldest, or raise turns.messages in agent/agent.yml",
         )
     try:
         size = sum(map(_count_characters, every))
@@ -51,7 +51,8 @@ def conversation(
         raise UsageError("the messages of the request are nested too deeply") from None
     if size > limits.characters:
         raise UsageError(
-            f"the messages of the request have {size} characters, of at most {limits.characters}",
+            f"the messages of the request have {size} characters, more than the limit of"
+            f" {limits.characters}",
             hint="shorten them, or raise turns.characters in agent/agent.yml",
         )
     return tuple(

@@ -36,7 +36,7 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
         if spec.resources:
             place = resolved.place("mcp", "servers")
             message = f"MCP server {name!r}: its resources are not offered"
-            found.append(Problem("warning", message, place, "make each a tool", "not_read"))
+            found.append(Problem("warning", message, place, "make each of them a tool", "not_read"))
         _, failed = await ProcessServer(spec, app, package, engine, name).found()
         different = {str(error): (tool, error) for tool, error in reversed(failed.items())}
         for tool, error in reversed(different.values()):
@@ -76,9 +76,9 @@ def _check_function(function: ScriptFunction, *, is_named: bool) -> Iterator[Pro
             return
         yield Problem(
             "warning",
-            f"{function.name} is exported and not offered as a tool: it has no description",
+            f"{function.name} is exported, but not offered as a tool: it has no description",
             function.place,
-            "a /** comment */ before the function describes it",
+            "describe it in a /** comment */ before the function",
             "tool_without_description",
         )
         return

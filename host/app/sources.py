@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
-from groundhook.host.app.parts import SOURCE, cannot_be_made, made
+from groundhook.host.app.parts import SOURCE, make_part, part_failure
 from groundhook.host.app.plugins import PluginContext, Source
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import HostError, NotPermitted, SourceError, SourceNotConfigured
@@ -51,8 +51,9 @@ class Sources:
     ) -> None:
         self._context = context
         self.texts = texts
-        self._made: Made = {} if made is None else made  # over the declarations of their time
-        self._current: Made = {}  # the same over this reading's declarations
+        # As first made, with the declarations of that time; `_current` has this reading's.
+        self._made: Made = {} if made is None else made
+        self._current: Made = {}
         self.handlers = Deferred[Handler](
             "search type", {type: partial(self._join_type, type) for type in SEARCH_TYPES}
         )
@@ -69,9 +70,9 @@ class Sources:
             if source not in self._made and source.module:
                 try:
                     await anyio.to_thread.run_sync(import_module, source.module)
-                except Exception as exc:  # importing code of others may raise anything
+                except Exception as exc:  # the import of third-party code may raise anything
                     part = self._context.plugins.sources.part(name) or f"the search source {name!r}"
-                    raise cannot_be_made(part, exc) from exc
+                    raise part_failure(part, exc) from exc
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
@@ -98,7 +99,7 @@ class Sources:
         part = "" if built_in else sources.part(name)
         if source not in self._current:
             if source not in self._made:
-                self._made[source] = made(part, SOURCE, partial(source.make, self._context))
+                self._made[source] = make_part(part, SOURCE, partial(source.make, self._context))
             handler = self._made[source]
             if isinstance(handler, FollowsDeclarations):
                 handler = handler.with_declarations(self._context.collections, self._context.models)
@@ -139,7 +140,7 @@ class Sources:
         for source in able or [self.knowledge_base]:
             try:
                 return await source.fetch_document(collection, document_id, scope)
-            # A refusal holds: no other source is tried in its place.
+            # A refusal is final: another source must not answer in place of this one.
             except NotPermitted:
                 raise
             except SourceError as exc:

@@ -27,8 +27,7 @@ class Syncs:
     engine: SyncEngine
 
     def ids(self) -> list[str]:
-        """Return the toolkits that are synced, by full id; those whose file is broken are left
-        out."""
+        """Return the toolkits that are synced, by full id, without those whose file is broken."""
         return [id for id, _ in self._list_synced()]
 
     def id_of(self, name: str) -> str:
@@ -43,8 +42,9 @@ class Syncs:
         force: bool = False,
         progress: Callable[[SyncProgress], object] | None = None,
     ) -> SyncReport:
-        """Sync a toolkit. Raises UnknownName, ConfigError, SourceError, StorageError; UsageError
-        for a toolkit that reads live, and if too much is gone from its source."""
+        """Sync a toolkit and return the report. Raises UnknownName, ConfigError, SourceError,
+        StorageError; UsageError for a toolkit that reads live, and if too many records are missing
+        from its source."""
         id = self.id_of(name)
         source = self.toolkits(id).sync()
         if source is None:
@@ -65,8 +65,8 @@ class Syncs:
         return status if source is None else replace(status, every=source.settings.every)
 
     async def keep(self, failed: Callable[[str], object]) -> None:
-        """Sync every toolkit whose file says how often, until it is cancelled. `failed` is called
-        with the reason of a sync that fails; the next one is due as usual."""
+        """Sync every toolkit with `sync.every` at that interval, until cancelled. `failed` is
+        called with the reason of a failed sync; the next one is due as usual."""
         await keep_synced(
             {id: source.settings.every_s for id, source in self._list_synced()},
             last=self.engine.status,
@@ -80,6 +80,6 @@ class Syncs:
             try:
                 source = self.toolkits(id).sync()
             except HostError:
-                continue  # `groundhook check` reports it, and a call of its tools
+                continue  # `groundhook check` and calls of its tools report the error
             if source is not None:
                 yield id, source

@@ -1,8 +1,7 @@
 """Titles of conversations that a language model, an assistant or an MCP tool writes (`uses.title`).
 
-Until then, and if that fails, the title is the beginning of the first question. It is written while
-the first turn runs and after it; if the host closes before it is written, the chat keeps that
-beginning.
+Until the title is written, and if that fails, it is the beginning of the first question. It is
+written while the first turn runs or after it, unless the host closes before.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ _TASK = (
 async def write_title(
     runtime: Runtime, store: ChatStore, request: Request, question: ChatMessage
 ) -> None:
-    """Give a chat the title that `uses.title` writes for its first question, unless it has a title
-    of its own. What fails is logged."""
+    """Give a chat the title that `uses.title` writes for its first question, unless a user has
+    renamed it. Failures are logged."""
     owner, by = Owner.of(request.identity), ""
     try:
         settings = runtime.app.settings_for(
@@ -53,7 +52,7 @@ async def write_title(
             at, chat = milliseconds(runtime.now), question.chat_id
             change = ChatChange(chat_id=chat, at=at, title=title, instead_of=beginning)
             await store.chats.change(owner, change)
-    except HostError as exc:  # its message may quote the answer, which no log line has
+    except HostError as exc:  # its message may quote the answer, which must not be logged
         log.warning("uses.title by %r failed: %s", by, exc.code)
     except Exception:  # the turn is over: a bug must not end the tasks of other turns
         log.exception("uses.title by %r failed", by)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from groundhook.host.app.parts import TOOLKIT, made
+from groundhook.host.app.parts import TOOLKIT, make_part
 from groundhook.host.app.plugins import PluginContext
 from groundhook.host.config.packages import App
 from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName
@@ -19,8 +19,8 @@ from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 
 
 class Toolkits:
-    """Toolkits by full id. A reload makes those again whose files have changed; all of them if a
-    collection has changed, since they may depend on it."""
+    """Toolkits by full id. After a reload, those whose files have changed are made again; all of
+    them if a collection has changed, since they may depend on it."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Toolkits:
         types = self._context.plugins.toolkits
         part = types.part(spec.common.type)
         make = partial(types[spec.common.type], spec, self._context)
-        return made(part and f"the toolkit {spec.id!r}, {part},", TOOLKIT, make)
+        return make_part(part and f"the toolkit {spec.id!r}, {part},", TOOLKIT, make)
 
 
 def owners_of(app: App, toolkits: Callable[[str], Toolkit], collection: str) -> Sequence[Owner]:
@@ -77,7 +77,7 @@ def _readable(collections: Mapping[str, CollectionSpec]) -> dict[str, Collection
 
 
 def _refuse_unseparated(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> None:
-    """Raise ConfigError if everybody would see the documents of everybody."""
+    """Raise ConfigError if users would see documents of other owners."""
     for collection, owner in _list_owned(app, spec, toolkit):
         if owner != "app" and not collection.tenant_field:
             raise ConfigError(

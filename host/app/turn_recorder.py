@@ -39,14 +39,14 @@ def milliseconds(now: Clock) -> int:
 
 
 def lease_until(settings: StoreSettings) -> int:
-    """Return when a lease ends that begins now. Leases run by the real time, whatever the host's
-    clock says."""
+    """Return when a lease that begins now ends. Leases use the real time, not the host's clock,
+    which tests fix."""
     return round((time.time() + settings.lease_s) * 1000)
 
 
 def has_ended(lease: int, settings: StoreSettings) -> bool:
-    """Return whether a lease is over: its end is past, or further ahead than any lease reaches,
-    since the clock was set back."""
+    """Return whether a lease is over: its end is past, or further ahead than the end of any lease
+    can be, which means that the clock was set back."""
     return not time.time() * 1000 <= lease <= lease_until(settings) + AHEAD_MS
 
 
@@ -65,7 +65,7 @@ def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
 
 class TurnRecorder:
     """Iterates over the events of a turn for its reader, and stores them: in the log every
-    `flush_ms`, and all of them before the reader gets the last. `stop` ends the turn for its
+    `flush_ms`, and all of them before the reader gets the last event. `stop` ends the turn for its
     reader, with the events that have arrived."""
 
     def __init__(
@@ -133,7 +133,7 @@ class TurnRecorder:
         """Return the next event; None when the turn is to stop."""
         event: Event | None = None
         with anyio.CancelScope() as self._waiting:
-            # A stop that came before the scope had nothing to cancel.
+            # `stop` may have been called before the scope existed, which it would have cancelled.
             if not self._stopping:
                 event = await anext(self._events, None)
         self._waiting = None
@@ -159,7 +159,7 @@ class TurnRecorder:
                 marks = await self._store.logs.append(
                     self._owner, self.turn.id, first, b"".join(taken), lease
                 )
-            except BaseException as exc:  # tried again by the end, which warns
+            except BaseException as exc:  # the end of the turn tries again, and warns
                 self._next, self._unflushed = first, [*taken, *self._unflushed]
                 if isinstance(exc, StorageError):
                     return
@@ -174,7 +174,7 @@ class TurnRecorder:
         return taken
 
     async def _keep_end(self, state: TurnState, events: Sequence[Event]) -> None:
-        """Store the answer with its last events, and hand those to the reader."""
+        """Store the answer with its last events, then pass these to the reader."""
         for event in events:
             self._keep(event)
         self._over = True

@@ -1,4 +1,4 @@
-"""Finds files and folders of an app that look as if they had an effect, and are not read."""
+"""Finds files and folders of an app that look as if they had an effect, but are not read."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def unread_files(root: Path, assistants: Sequence[tree.FoundPath]) -> Iterator[P
             for shown in tree.unread(place.path / kind, root, ".yml"):
                 yield _make_warning(shown, f"names in {kind}/ end with .yml")
     for shown, name in tree.lookalikes(root):
-        yield _make_warning(shown, f"what is read is {name}")
+        yield _make_warning(shown, f"only {name} is read")
     names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
     for shown in tree.unread(root / "agent", root, names):
-        yield _make_warning(shown, f"read are {', '.join(names)}")
+        yield _make_warning(shown, f"only {', '.join(names)} are read")
     for shown, owner in tree.inside_package(root):
         yield Problem(
             "warning",
@@ -44,13 +44,13 @@ def unread_files(root: Path, assistants: Sequence[tree.FoundPath]) -> Iterator[P
             "move the folder out of that package",
         )
     for shown in tree.without_package(root):
-        message = f"a hook, and no {tree.PACKAGE}: this is not an assistant"
+        message = f"a hook without a {tree.PACKAGE}: this is not an assistant"
         yield Problem("warning", message, Place(shown))
 
 
 def unread_hooks(package: Package, root: Path) -> Iterator[Problem]:
-    """Yield a warning for a script of a package that is meant to be its hook and is not: it has
-    nearly the name of a hook, or it defines Create or Next where the package has no hook."""
+    """Yield a warning for a script of a package that seems to be meant as its hook, but is not: it
+    has nearly the name of a hook, or it defines Create or Next in a package without a hook."""
     scripts = list(tree.scripts(package.folder))
     named = [path for path in scripts if path.stem.lower() in _NEAR_NAMES]
     if package.hook is None:
@@ -60,8 +60,8 @@ def unread_hooks(package: Package, root: Path) -> Iterator[Problem]:
         found = [path for path in named if path not in usual and not _is_mentioned(path, package)]
     for path in found:
         hint = (
-            "what is read is index.ts, src/index.ts, or the files that 'hooks' in package.yao"
-            " names, and what they import"
+            "only index.ts, src/index.ts or the files that 'hooks' in package.yao names are read,"
+            " and the files that they import"
         )
         yield _make_warning(tree.shown(path, root), hint)
 

@@ -91,7 +91,7 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
     server = file.data.get("qdrant")
     if isinstance(server, Mapping) and server and not server.get("url"):
         message = (
-            "nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds the vectors"
+            "'qdrant' has no effect without 'qdrant.url': the embedded engine holds the vectors"
         )
         yield Problem(
             "warning",
@@ -114,7 +114,7 @@ def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
 
 
 def wrong_together(package: Package, resolved: Resolved) -> Iterator[Problem]:
-    """Yield the problems with the resolved settings of an assistant, from whichever layers."""
+    """Yield the problems with the resolved settings of an assistant, whichever layers set them."""
     yield from _check_preset(package, resolved)
     yield from _check_reranker(resolved)
     yield from _check_delegates(package, resolved)
@@ -145,11 +145,10 @@ def _check_delegates(package: Package, resolved: Resolved) -> Iterator[Problem]:
     targets["search", "rerank", "agent"] = resolved.settings.search.rerank.agent
     for path, target in targets.items():
         origin = resolved.origins.get(tuple(map(str, path)))
-        # A step that the app delegates for all assistants must be done by one that does not search
-        # itself.
+        # Only for a setting of the assistant's own files: of an app-wide delegate this is expected.
         if target == package.id and origin is not None and origin.name == "assistant":
             message = (
-                f"{dotted(path)!r} of {package.id!r} is {package.id!r} itself, which would call"
+                f"{dotted(path)!r} of {package.id!r} names {package.id!r} itself, which would call"
                 " itself without end"
             )
             yield Problem(

@@ -11,8 +11,8 @@ from groundhook.host.config import tree
 from groundhook.host.core.extras import extra
 
 FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
-SETTLED_MS = 20  # without a change before changes are reported
-LOOK_MS = 1000  # longest time until files in a new folder, and new folders, are seen
+SETTLED_MS = 20  # time without a change after which changes are reported
+LOOK_MS = 1000  # longest time until new folders, and files in them, are seen
 
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
@@ -20,9 +20,9 @@ Stamp = tuple[int, int, int]
 
 
 async def changes(root: Path, seen: dict[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
-    """Yield the files of the app that were created, written or removed since `seen`, again and
-    again, and bring `seen` up to date when the next ones are read. An event of the system only
-    triggers a look at the files: files in a new folder have no events."""
+    """Yield the files of the app that were created, written or removed since `seen`, each time that
+    some are, and update `seen` when the next ones are read. An event of the operating system only
+    triggers a look at the files, since files in a new folder have no events."""
     with extra("authoring", "watching files"):
         from watchfiles import awatch
     while True:
@@ -65,6 +65,6 @@ def stamps(root: Path) -> dict[Path, Stamp]:
                 try:
                     status = path.stat()
                 except OSError:
-                    continue  # gone meanwhile
+                    continue  # removed since it was listed
                 found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
     return found

@@ -41,7 +41,7 @@ _KEYS = {
 _CALLS = {
     **{rf"\bnew\s+{name}\(": hint for name, hint in MISSING_FUNCTIONS.items()},
     r"\bnew\s+WebSocket\(": "use http, or an MCP server",
-    r"\bStudio\(": "there is no Studio",
+    r"\bStudio\(": "Studio does not exist here",
 }
 _KEPT_FOR = re.compile(r"\bmemory\.\w+\.Set\([^()\n]*,[^()\n]*,\s*\d+\s*\)")
 _PROCESS = re.compile(r"""\bProcess\(\s*["'`]([\w.\-]+)""")
@@ -91,7 +91,7 @@ def _check_keys(package: tree.FoundPath) -> Iterator[Problem]:
         for place in re.finditer(rf'"{key}"\s*:', text):
             file = f"{package.shown}/{tree.PACKAGE}"
             yield _make_note(
-                file, *_find_position(text, place.start()), f"{key!r} is not built", hint
+                file, *_find_position(text, place.start()), f"{key!r} has no effect", hint
             )
 
 
@@ -109,7 +109,7 @@ def _check_calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
             shown,
             *_find_position(text, place.start()),
             message,
-            "in seconds it is 1000 times as much",
+            "multiply seconds by 1000",
         )
     for place in _PROCESS.finditer(text):
         name = place[1]
@@ -140,14 +140,14 @@ def _check_calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
                 shown,
                 *_find_position(text, place.start()),
                 message,
-                "return search: true beside them to search nevertheless",
+                "return search: true as well to search nevertheless",
             )
 
 
 def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:  # the usual check reports it
+    except OSError:  # another check reports it
         return ""
 
 

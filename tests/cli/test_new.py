@@ -89,7 +89,7 @@ def test_nothing_is_overwritten(groundhook: Groundhook, empty: Path) -> None:
     again = groundhook("new", "assistant", "helper")
     assert (again.code, again.out) == (1, "")
     assert again.err.startswith(
-        "error: there is an assistant 'helper' already, in 'assistants/helper'"
+        "error: the assistant 'helper' exists already, in 'assistants/helper'"
     )
     assert hook.read_text(encoding="utf-8") == "// mine"
 
@@ -101,7 +101,7 @@ def test_a_file_in_the_way_stops_it_before_anything_is_written(
     (empty / "assistants/helper/index.ts").write_text("// mine", encoding="utf-8")
     stopped = groundhook("new", "assistant", "helper")
     assert stopped.code == 1
-    assert "'assistants/helper/index.ts' is there already" in stopped.err
+    assert "'assistants/helper/index.ts' exists already" in stopped.err
     assert [path.name for path in empty.rglob("*") if path.is_file()] == ["index.ts"]
 
 

@@ -188,13 +188,13 @@ def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app:
             "assistants/a/locales/de.yaml: warning: nothing reads this file (names in locales/ end"
             " with .yml)"
         ),
-        "assistants/a/prompts.yaml: warning: nothing reads this file (what is read is prompts.yml)",
-        "assistants/c/package.json: warning: nothing reads this file (what is read is package.yao)",
+        "assistants/a/prompts.yaml: warning: nothing reads this file (only prompts.yml is read)",
+        "assistants/c/package.json: warning: nothing reads this file (only package.yao is read)",
         (
-            "agent/agent.yaml: warning: nothing reads this file (read are agent/agent.yml,"
-            " agent/search.yao, agent/prompts.yml)"
+            "agent/agent.yaml: warning: nothing reads this file (only agent/agent.yml,"
+            " agent/search.yao, agent/prompts.yml are read)"
         ),
-        "assistants/b: warning: a hook, and no package.yao: this is not an assistant",
+        "assistants/b: warning: a hook without a package.yao: this is not an assistant",
     ]
 
 

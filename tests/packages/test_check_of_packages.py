@@ -62,7 +62,7 @@ async def test_a_hook_under_another_name_is_a_warning(make_app: MakeApp) -> None
         }
     )
     [found] = await findings(root)
-    assert found.startswith("assistants/a/hook.ts: warning: nothing reads this file (what is read")
+    assert found.startswith("assistants/a/hook.ts: warning: nothing reads this file (only index.ts")
 
 
 async def test_a_second_hook_that_nothing_imports_is_a_warning(make_app: MakeApp) -> None:
@@ -134,8 +134,8 @@ async def test_schemas_of_a_packages_own_tools_are_read_and_describe_them(
     assert await findings(root) == [
         "assistants/a/mcps/mapping/confirm.in.yao: warning: nothing reads this file (names in mcps/"
         " end with .mcp.yao)",
-        "assistants/a/src/tools.ts:2:17: warning: Forgotten is exported and not offered as a tool:"
-        " it has no description (a /** comment */ before the function describes it)",
+        "assistants/a/src/tools.ts:2:17: warning: Forgotten is exported, but not offered as a tool:"
+        " it has no description (describe it in a /** comment */ before the function)",
     ]
 
 

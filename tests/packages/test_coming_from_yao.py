@@ -38,7 +38,7 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
 
     assert notes == {
         "flows": "nothing reads this folder",
-        "assistants/a/package.yao:2:3": "'sandbox' is not built",
+        "assistants/a/package.yao:2:3": "'sandbox' has no effect",
         "assistants/a/index.ts:2:3": "the process 'models.pen.Save' does not exist",
         "assistants/a/index.ts:5:3": "the process 'fs.data.Read' does not exist",
         "assistants/a/index.ts:6:3": "ctx.space does not exist",

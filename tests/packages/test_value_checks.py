@@ -175,7 +175,7 @@ WRONG: list[tuple[str, Any, str]] = [
         AGENT,
         "qdrant:\n  api_key: k",
         (
-            "1:1: warning: nothing reads 'qdrant' without 'qdrant.url': the embedded engine holds"
+            "1:1: warning: 'qdrant' has no effect without 'qdrant.url': the embedded engine holds"
             " the vectors"
         ),
     ),
@@ -188,7 +188,7 @@ WRONG: list[tuple[str, Any, str]] = [
         PACKAGE,
         {"uses": {"query": "a"}},
         (
-            "3:12: warning: 'uses.query' of 'a' is 'a' itself, which would call itself without end"
+            "3:12: warning: 'uses.query' of 'a' names 'a' itself, which would call itself without end"
             " (name"
         ),
     ),

@@ -22,9 +22,12 @@ CYCLE.append(CYCLE)
 @pytest.mark.parametrize(
     ("messages", "says"),
     [
-        ([{"role": "user", "content": "x"}] * 4, "has 4 messages, of at most 3 .*turns.messages"),
-        ("x" * 101, r"have 10\d characters, of at most 100 .*turns.characters"),
-        ([{"role": "user", "content": [PART, PART]}], "characters, of at most 100"),
+        (
+            [{"role": "user", "content": "x"}] * 4,
+            "has 4 messages, more than the limit of 3 .*turns.messages",
+        ),
+        ("x" * 101, r"have 10\d characters, more than the limit of 100 .*turns.characters"),
+        ([{"role": "user", "content": [PART, PART]}], "characters, more than the limit of 100"),
         ([{"role": "user", "content": CYCLE}], "nested too deeply"),
     ],
 )

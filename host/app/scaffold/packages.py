@@ -1,8 +1,8 @@
 """Creates new assistants from templates.
 
-The templates are in `assistant/` and `app/` beside this module; `@@id@@` is replaced by the id,
-`@@name@@` by its last step. Refuses to overwrite files. Does not know what the files mean; a test
-opens a created app.
+The templates are in the folders `assistant` and `app` of this package; `@@id@@` is replaced by the
+id, `@@name@@` by its last step. Refuses to overwrite files. Does not know what the files mean; a
+test opens a created app.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def new_assistant(root: Path, id: str) -> list[str]:
-    """Write an assistant into the app at `root`, with the files of an app if there are none yet,
-    and return the paths of the written files relative to `root`. Raises UsageError for an invalid
-    id or an existing file, StorageError."""
+    """Write an assistant into the app at `root`, with the files of an app if the folder is not one
+    yet, and return the paths of the written files relative to `root`. Raises UsageError for an
+    invalid id or an existing file, StorageError."""
     folder = f"assistants/{'/'.join(_split_id(root, id))}"
     if (root / folder / "package.yao").exists():
         raise UsageError(
-            f"there is an assistant {id!r} already, in {folder!r}",
+            f"the assistant {id!r} exists already, in {folder!r}",
             hint="choose another id, or remove that folder",
         )
     texts = {f"{folder}/{name}": text for name, text in _fill_templates("assistant", id).items()}
     taken = [name for name in texts if (root / name).exists()]
     if taken:
         raise UsageError(
-            f"{taken[0]!r} is there already, and nothing is overwritten",
+            f"{taken[0]!r} exists already, and nothing was written",
             hint="choose another id, or move that file",
         )
     own = (

@@ -11,7 +11,7 @@ import pytest
 from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.handlers.kb.embedders.builtin import builtin
-from groundhook.host.app.builtins import declared as app_embedders
+from groundhook.host.app.builtins import declared_embedders as app_embedders
 from groundhook.host.core.app_settings import (
     AppSettings,
     EmbedderSettings,
