@@ -1,10 +1,11 @@
 """The same call has the same result at every door, and a model that cites what it got is believed
-through a whole turn: the toolkits `documents` and `memory` over one app."""
+through a whole turn: the four toolkits over one app."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -28,7 +29,16 @@ from tests.turn.test_stream import end, of, scripted
 
 KEY = "gh_doors_0123456789abcdefghijklmnopqrstuvwxyz"
 HEADERS = {"authorization": f"Bearer {KEY}"}
+HASH = {"provider": "hash"}
 ME = {"user_id": "m", "team_id": "red", "tenant_id": "p"}
+
+
+def _sample_collection(name: str) -> str:
+    """A collection of the sample `catalogue`, with vectors that are made at once."""
+    file = Path(__file__).parents[2] / f"assistants/catalogue/kb/{name}.kb.yao"
+    return file.read_text(encoding="utf-8").replace('"builtin"', '"hash"')
+
+
 FILES = {
     "agent/agent.yml": json.dumps(
         {
@@ -43,7 +53,9 @@ FILES = {
             },
         }
     ),
-    "assistants/a/package.yao": '{"connector": "model", "tools": ["documents", "memory"]}',
+    "assistants/a/package.yao": (
+        '{"connector": "model", "tools": ["documents", "memory", "catalogue", "learning"]}'
+    ),
     "assistants/a/toolkits/documents.toolkit.yao": json.dumps(
         {"type": "documents", "source": {"file": "summaries.jsonl"}, "keep": 1}
     ),
@@ -72,7 +84,7 @@ FILES = {
     "assistants/a/kb/notes.kb.yao": json.dumps(
         {
             "tenant_field": "owner",
-            "embedding": {"provider": "hash"},
+            "embedding": HASH,
             "fields": {
                 "preview": "text",
                 "tags": "keyword",
@@ -82,6 +94,46 @@ FILES = {
             },
         }
     ),
+    "assistants/a/toolkits/catalogue.toolkit.yao": json.dumps(
+        {"type": "catalogue", "source": {"file": "packages.json"}}
+    ),
+    "assistants/a/packages.json": json.dumps(
+        [
+            {
+                "id": "d1",
+                "name": "air-quality",
+                "title": "Air quality",
+                "notes": "Hourly values of ozone.",
+                "url": "https://data.example/air",
+                "organization": {"name": "city", "title": "City"},
+                "tags": [{"name": "air"}],
+                "resources": [
+                    {
+                        "id": "r1",
+                        "name": "Ozone values",
+                        "format": "CSV",
+                        "url": "https://data.example/air.csv",
+                    }
+                ],
+            }
+        ]
+    ),
+    "assistants/a/toolkits/learning.toolkit.yao": json.dumps(
+        {"type": "learning", "collections": ["library"], "source": {"file": "sections.jsonl"}}
+    ),
+    "assistants/a/sections.jsonl": json.dumps(
+        {
+            "id": "bio-2",
+            "title": "Photosynthesis",
+            "bookTitle": "Biology",
+            "text": "Light and leaves.",
+        }
+    ),
+    "assistants/a/kb/library.kb.yao": json.dumps(
+        {"embedding": HASH, "fields": {"bookTitle": "keyword", "summary": "text"}}
+    ),
+    "assistants/a/kb/datasets.kb.yao": _sample_collection("datasets"),
+    "assistants/a/kb/resources.kb.yao": _sample_collection("resources"),
     # Makes the calls that the metadata of the request names.
     "assistants/a/index.ts": """\
         function Create(ctx: any) {
@@ -95,14 +147,30 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "connections", "collection": "notes"}),
     ("fetch", {"doc_id": 1, "collection": "notes"}),
     ("batch_fetch", {"doc_refs": [[1, "notes"], [2, "notes"]]}),
+    ("searchDatasets", {"query": "air quality", "refine": True}),
+    ("catalogue__searchResources", {"query": "ozone values", "format": "csv"}),
+    (
+        "learning__searchResources",
+        {
+            "userIntent": "photosynthesis",
+            "courseContext": {"courseId": "c", "title": "Biology", "outcomes": []},
+        },
+    ),
 ]
+TITLES = (
+    "Offer for the lift",
+    "Pool size",
+    "Air quality",
+    "Air quality: Ozone values",
+    "Photosynthesis (Biology)",
+)
 WRONG: tuple[str, dict[str, Any]] = ("fetch", {"doc_id": 404, "collection": "notes"})
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     app = write(tmp_path_factory.mktemp("doors") / "app", FILES)
-    done = run_in(app, "tools", "sync", "memory")
+    done = run_in(app, "tools", "sync")
     assert done.code == 0, done.err
     with serving(app) as server:
         yield server
@@ -227,6 +295,10 @@ def test_python_gets_the_answers_of_the_tools_as_they_are(expected: Mapping[str,
     del memory["score"]
     assert expected["fetch"] == (memory, None)
     assert expected["batch_fetch"] == ([{**memory, "collection": "notes"}], None)
+    [dataset] = expected["searchDatasets"][0]["datasets"]
+    [resource] = expected["catalogue__searchResources"][0]["resources"]
+    [section] = expected["learning__searchResources"][0]["resources"]
+    assert (dataset["id"], resource["id"], section["id"]) == ("d1", "r1", "bio-2")
     assert expected[""] == (None, "collection 'notes' has no document 404")
 
 
@@ -253,4 +325,4 @@ async def test_what_a_result_has_to_cite_is_cited_as_ok_by_a_model(
         done = end([event async for event in events])
     [cited] = done.citations
     assert (cited.verdict, done.grounded) == ("ok", True)
-    assert cited.title in ("Offer for the lift", "Pool size")
+    assert cited.title in TITLES

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,25 @@ from groundhook.host.core.errors import ConfigError
 from groundhook.plugins import CollectionDocument, CollectionQuery, Owner
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
-from tests.toolkits.conftest import OpenSample
+from tests.toolkits.conftest import STORES, stored, synchronise
 
 RED = {"tenant_id": "acme", "team_id": "red"}
 BLUE = {"tenant_id": "acme", "team_id": "blue"}
 ME = {"user_id": "me"}
 
 
+@pytest.fixture(scope="session", params=STORES)
+def sample(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("memory")
+    with stored(request.param, folder / "server") as agent:
+        yield synchronise("memory", folder / "app", agent)
+
+
 @pytest.fixture
-async def host(open_sample: OpenSample) -> AsyncIterator[Host]:
-    async with open_sample("memory") as opened:
+async def host(sample: Path) -> AsyncIterator[Host]:
+    async with open_host(sample) as opened:
         yield opened
 
 
@@ -407,10 +417,13 @@ async def test_a_collection_without_tenants_gives_no_team_or_user_a_part_of_it(
             await reached.get("all", ["1"], owner=owner)
 
 
-@pytest.fixture
-async def writable(make_app: MakeApp) -> AsyncIterator[Host]:
-    async with open_host(make_app(WRITABLE)) as opened:
-        yield opened
+@pytest.fixture(params=STORES)
+async def writable(
+    request: pytest.FixtureRequest, make_app: MakeApp, tmp_path: Path
+) -> AsyncIterator[Host]:
+    with stored(request.param, tmp_path / "server") as agent:
+        async with open_host(make_app({**WRITABLE, "agent/agent.yml": agent})) as opened:
+            yield opened
 
 
 async def test_what_a_user_remembers_is_found_and_nobody_else_finds_it(writable: Host) -> None:
@@ -488,3 +501,36 @@ async def test_a_content_comes_back_letter_for_letter(writable: Host, content: s
         writable, "fetch", {"doc_id": made["id"], "collection": "own"}, {"user_id": "me"}
     )
     assert memory["content"] == content
+
+
+@pytest.mark.parametrize("writable", ["embedded"], indirect=True)
+async def test_a_memory_of_a_megabyte_comes_back_byte_for_byte_after_a_sync(
+    writable: Host,
+) -> None:
+    chance = random.Random(7)
+    words = [
+        "pear",
+        "Zürich",
+        "שלום",
+        "北京",
+        "🍐",
+        "e\u0301",
+        "\r\n",
+        "\n\n\n",
+        "\t",
+        "  ",
+        "# x\n",
+        "|a|",
+    ]
+    content = "\n " + " ".join(chance.choice(words) for _ in range(250_000)) + " \n\n"
+    assert len(content.encode()) > 2**20
+    kit = {"type": "memory", "collections": {"own": "own"}, "source": {"file": "own.jsonl"}}
+    folder = writable.app.root / "assistants/memory"
+    file = folder / "toolkits/memory.toolkit.yao"
+    file.write_text(json.dumps(kit), encoding="utf-8")
+    memory = {"id": 5, "collection": "own", "title": "Long", "content": content, "user": "me"}
+    (folder / "own.jsonl").write_text(json.dumps(memory), encoding="utf-8")
+    await writable.reload([file])
+    assert (await writable.syncs.run("memory")).added == 1
+    read = await call(writable, "fetch", {"doc_id": 5, "collection": "own"}, ME)
+    assert read["content"].encode() == content.encode()
