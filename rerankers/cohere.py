@@ -15,6 +15,7 @@ import anyio
 
 from groundhook.host.core.errors import RerankError
 from groundhook.host.core.extras import extra
+from groundhook.host.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
     Access,
     ProviderType,
@@ -23,7 +24,6 @@ from groundhook.rerankers.provider_contract import (
     parse_index,
     parse_score,
     parsing,
-    retry_after_s,
 )
 
 if TYPE_CHECKING:

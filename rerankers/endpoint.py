@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from groundhook.host.core.errors import RerankError
+from groundhook.host.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
     Access,
     ProviderType,
@@ -21,7 +22,6 @@ from groundhook.rerankers.provider_contract import (
     parse_index,
     parse_score,
     parsing,
-    retry_after_s,
 )
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ packages implement it as the built-in providers do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -89,17 +89,6 @@ def parse_index(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError("not a position")
     return value
-
-
-def retry_after_s(headers: Mapping[str, str] | None) -> float | None:
-    """Return the seconds of a `Retry-After` header; None if it is missing or a date."""
-    value = {str(name).lower(): str(value) for name, value in dict(headers or {}).items()}.get(
-        "retry-after", ""
-    )
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        return None
 
 
 _SHAPE = "search.rerank.host, if set, must be the address of the provider's API"

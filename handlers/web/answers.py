@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from groundhook.host.core.concealed import shortened
@@ -17,6 +16,7 @@ from groundhook.host.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
+from groundhook.host.core.retry_after import retry_after_s
 
 TOO_MANY = 429
 PLAN_USED_UP = (432, 433)  # Tavily's: the plan's limit, the pay-as-you-go limit
@@ -103,25 +103,11 @@ def too_large_error(provider: str, max_bytes: int) -> SourceError:
     )
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of a `Retry-After` header (RFC 9110, section 10.2.3), at most a day; None
-    if it is missing or unreadable. A date counts from the answer's own `Date`."""
-    value = headers.get("retry-after", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(min(int(value[:9]), 86_400))
-    try:
-        until, now = parsedate_to_datetime(value), parsedate_to_datetime(headers.get("date", ""))
-        return min(max((until - now).total_seconds(), 0.0), 86_400.0)
-    # Not a date, or one date with a time zone and one without.
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
 _HOST_HINT = "search.web.host, if set, must be the address of the provider's API"
 
 
 def _status_error(provider: str, variable: str, reply: Reply) -> SourceError:
-    status, reason, after = reply.status, _reason(reply.body), retry_after(reply.headers)
+    status, reason, after = reply.status, _reason(reply.body), retry_after_s(reply.headers)
     if status in (401, 403):
         return SourceRefused(
             f"{provider!r} refused the key ({status}){reason}", hint=f"check {variable}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import ModelContextExceeded, ModelError, ModelRefused
+from groundhook.host.core.retry_after import retry_after_s
 
 AGAIN = frozenset({408, 409, 429})  # and every 5xx: the same request may succeed later
 LONGEST_WAIT = 60.0  # seconds; when an endpoint requires more, there is no further try
@@ -35,7 +36,7 @@ def refusal(
     if status in (400, 413, 422, 500) and is_overflow(f"{text} {body}"):
         return overflow(name, detail)
     error = _status_error(name, status, detail, keyless)
-    error.after = wait_of(headers)
+    error.after = retry_after_s(headers)
     error.again = (status in AGAIN or status >= 500) and (error.after or 0) <= LONGEST_WAIT
     return error
 
@@ -58,16 +59,6 @@ def words(body: Any) -> str:
         # A page of HTML, as proxies send it, is no message.
         text = body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
     return shortened(text, 300)
-
-
-def wait_of(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait that the headers require; None when they require none."""
-    try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        return max(0.0, float(headers["retry-after"]))
-    except (KeyError, ValueError):
-        return None
 
 
 def _status_error(name: str, status: int, detail: str, keyless: bool) -> ModelError:

@@ -19,9 +19,9 @@ from groundhook.handlers.kb.embedders.service import (
     Vectors,
     malformed_error,
     one_line,
-    retry_after,
     translate_malformed,
 )
+from groundhook.host.core.retry_after import retry_after_s
 
 if TYPE_CHECKING:
     import httpx2
@@ -68,7 +68,7 @@ class Endpoint:
             raise RequestFailed(0, one_line(exc) or exc.__class__.__name__) from exc
         if response.status_code != 200:
             raise RequestFailed(
-                response.status_code, _error_text(response.content), retry_after(response.headers)
+                response.status_code, _error_text(response.content), retry_after_s(response.headers)
             )
         try:
             answer = json.loads(response.content)

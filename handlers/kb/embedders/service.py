@@ -13,7 +13,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Literal, Protocol
 
 import anyio
@@ -285,28 +284,6 @@ def source_error(failure: RequestFailed, access: Access) -> SourceError:
     if 400 <= failure.status < 500:
         return SourceRefused(f"{who} refused the request ({failure.status}){reason}")
     return SourceError(f"{who} failed ({failure.status}){reason}")
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the headers of a response ask to wait: `Retry-After` as seconds or as
-    a date (RFC 9110, 10.2.3; relative to the `Date` of the response), or `retry-after-ms`. None
-    without a valid header."""
-    try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        after = headers.get("retry-after", "").strip()
-        if after.replace(".", "", 1).isdigit():
-            return float(after)
-        if after and "date" in headers:
-            return max(
-                0.0,
-                (
-                    parsedate_to_datetime(after) - parsedate_to_datetime(headers["date"])
-                ).total_seconds(),
-            )
-    except (ValueError, TypeError):
-        pass
-    return None
 
 
 def _wait(failure: RequestFailed, attempt: int) -> float:

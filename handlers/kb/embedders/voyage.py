@@ -18,10 +18,10 @@ from groundhook.handlers.kb.embedders.service import (
     RequestFailed,
     Vectors,
     one_line,
-    retry_after,
     translate_malformed,
 )
 from groundhook.host.core.extras import extra
+from groundhook.host.core.retry_after import retry_after_s
 
 if TYPE_CHECKING:
     from voyageai.client_async import AsyncClient
@@ -95,7 +95,7 @@ def _translating_errors(access: Access) -> Iterator[None]:
             with translate_malformed(access):
                 raise ValueError("not JSON") from exc
         headers = {str(name).lower(): str(value) for name, value in dict(exc.headers or {}).items()}
-        raise RequestFailed(status, _error_text(exc), retry_after(headers)) from exc
+        raise RequestFailed(status, _error_text(exc), retry_after_s(headers)) from exc
 
 
 def _error_text(exc: Any) -> str:

@@ -10,7 +10,6 @@ with wider overlaps.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -29,6 +28,7 @@ from groundhook.host.core.errors import (
     SourceTimeout,
 )
 from groundhook.host.core.ports import ClientOf, Clock
+from groundhook.host.core.retry_after import retry_after_s
 from groundhook.host.core.settings import HttpSettings
 from groundhook.host.core.types.web import WebAnswer
 
@@ -253,7 +253,7 @@ class Portal:
         else:
             error = SourceRateLimited(f"{self.name} wants fewer requests (429)")
         error.again = True
-        error.after = _retry_after(answer.headers.get("retry-after", ""), self._now())
+        error.after = retry_after_s(answer.headers, self._now())
         if error.after is not None and error.after > LONGEST_PAUSE_S:
             error.hint = f"it asks to wait {error.after:,.0f} seconds"
         return error
@@ -316,18 +316,6 @@ def _modified(package: Package) -> datetime | None:
 
 def _solr(since: str) -> str:
     return (datetime.fromisoformat(since).astimezone(UTC) - _LATE).strftime(_SOLR)
-
-
-def _retry_after(text: str, now: datetime) -> float | None:
-    """Return the seconds of a `Retry-After`: a number, or a date of HTTP."""
-    if re.fullmatch(r"\d{1,9}", text.strip()):
-        return float(text)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
-    except (ValueError, TypeError):
-        return None
 
 
 def _why(body: Any) -> str:

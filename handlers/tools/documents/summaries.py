@@ -31,10 +31,11 @@ from groundhook.host.core.errors import (
     SourceTimeout,
 )
 from groundhook.host.core.ports import WebClient
+from groundhook.host.core.retry_after import retry_after_s
 from groundhook.host.core.types.web import WebAnswer
 
 TRIES = 2
-LONGEST_PAUSE_S = 10.0
+PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0  # before the second try: usual, and if the API names a time
 EXACT = 2**53  # larger numbers are kept as text, because JSON clients cannot hold them
 _TITLES = ("title", "summaryTitle", "fileName")
 _CONTENTS = ("parseContentSlice", "parseContent", "content")
@@ -219,8 +220,5 @@ def _dumped(page: Mapping[str, Any]) -> bytes:
 
 
 def _pause(answer: WebAnswer) -> float:
-    try:
-        wait = float(answer.headers.get("retry-after", "0.2"))
-    except ValueError:
-        wait = 1.0
-    return min(max(wait, 0.0), LONGEST_PAUSE_S) if math.isfinite(wait) else LONGEST_PAUSE_S
+    after = retry_after_s(answer.headers)
+    return min(PAUSE_S if after is None else after, LONGEST_PAUSE_S)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.embed import estimated_tokens
-from groundhook.handlers.kb.embedders.service import Limits, make_batches, retry_after, shorten_text
+from groundhook.handlers.kb.embedders.service import Limits, make_batches, shorten_text
 from groundhook.host.core.errors import (
     ConfigError,
     HostError,
@@ -270,16 +270,6 @@ async def test_one_failed_request_ends_the_others(
     server.on(f"/{service}/embeddings", refusal(service, 400), Hang())
     with pytest.raises(SourceRefused):
         await makes(service, batch_texts=1).embed_documents(["one", "two", "three", "four"])
-
-
-def test_a_wait_is_read_as_seconds_milliseconds_or_a_date() -> None:
-    date = "Sun, 06 Nov 1994 08:49:37 GMT"
-    assert retry_after({"retry-after": "2.5"}) == 2.5
-    assert retry_after({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
-    assert retry_after({"retry-after": "Sun, 06 Nov 1994 08:50:07 GMT", "date": date}) == 30
-    assert retry_after({"retry-after": "Sun, 06 Nov 1994 08:50:07 GMT"}) is None
-    assert retry_after({"retry-after": "soon", "date": date}) is None
-    assert retry_after({}) is None
 
 
 # --------------------------------------------------------------------------------- what is declared
