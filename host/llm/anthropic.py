@@ -7,13 +7,11 @@ SDK is imported with the first call.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import anyio
 
 from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import (
@@ -21,7 +19,6 @@ from groundhook.host.core.errors import (
     ModelError,
     ModelGarbled,
     ModelNotConfigured,
-    ModelStalled,
     ModelTruncated,
     ModelUnreachable,
 )
@@ -39,6 +36,7 @@ from groundhook.host.core.types.turn import Usage
 from groundhook.host.llm.anthropic_request import Blocks, request
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import needs_key
+from groundhook.host.llm.streams import END, BegunAnswer, begin_answer, next_event
 from groundhook.host.llm.tries import with_tries
 
 if TYPE_CHECKING:
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
 ANTHROPIC = "https://api.anthropic.com"
 NO_KEY = "none"
 MOST_THOUGHTS = 256  # calls of tools whose thinking is kept
-END = object()
 REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -63,8 +60,8 @@ REASONS = {
 class _Reader:
     """The state of one answer: a fold from the API's events to the host's deltas."""
 
-    whole: bool = False
-    begun: bool = False
+    complete: bool = False
+    started: bool = False
     thought: Blocks = field(default_factory=list)
     tools: list[str] = field(default_factory=list)  # ids of the calls
     _places: dict[int, int] = field(default_factory=dict)  # block → index of the call
@@ -77,12 +74,12 @@ class _Reader:
         kind = event.type
         if kind == "message_start":
             usage = event.message.usage
-            # `input_tokens` are without those that the endpoint reads from its cache, or puts
-            # there.
+            # `input_tokens` does not count tokens that the endpoint reads from its cache or
+            # writes to it.
             cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
             self._model, self._input = event.message.model, usage.input_tokens + cached
         elif kind == "content_block_start":
-            self.begun = True
+            self.started = True
             yield from self._start(event.index, event.content_block)
         elif kind == "content_block_delta":
             yield from self._delta(event.index, event.delta)
@@ -90,7 +87,7 @@ class _Reader:
             self._reason = event.delta.stop_reason or self._reason
             self._output = event.usage.output_tokens  # of the whole message so far
         elif kind == "message_stop":
-            self.whole = True
+            self.complete = True
 
     def _start(self, index: int, block: Any) -> Iterator[Delta]:
         if block.type == "tool_use":
@@ -124,18 +121,9 @@ class _Reader:
         return Finished(REASONS.get(self._reason, self._reason), model=self._model, usage=usage)
 
 
-@dataclass(frozen=True)
-class _Begun:
-    """An answer of which the first block has arrived."""
-
-    stream: Any
-    reader: _Reader
-    deltas: Sequence[Delta]
-
-
 class AnthropicConnector:
     """One model of Anthropic's API, or of an endpoint that speaks it. The thinking before calls of
-    tools is kept for the next round, which the API requires."""
+    tools is kept: the API requires it in the next round."""
 
     def __init__(self, spec: ConnectorSpec) -> None:
         self._spec = spec
@@ -144,28 +132,27 @@ class AnthropicConnector:
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        """Stream an answer. Raises ModelNotConfigured when model or key is missing, and ModelError
-        when the answer fails."""
+        """Yield the deltas of an answer. Raises ModelNotConfigured when model or key is missing,
+        and ModelError when the answer fails."""
         self._check()
         async with aclosing(self._deltas(call)) as deltas:
             yield deltas
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
         async with self._client() as client:
-            attempt = partial(self._try, client, call)
+            attempt = partial(self._begin, client, call)
             begun = await with_tries(self._spec.options.retries + 1, attempt)
-            reader = begun.reader
-            async with begun.stream:
+            stream, reader, ended = begun.stream, begun.reader, begun.ended
+            async with stream:
                 for delta in begun.deltas:
                     yield delta
                 with self._translate_errors(begun=True):
-                    while not reader.whole:
-                        event = await self._next(begun.stream)
-                        if event is END:
-                            break
-                        for delta in reader.read(event):
+                    while not (ended or reader.complete):
+                        event = await next_event(self._spec, stream)
+                        ended = event is END
+                        for delta in () if ended else reader.read(event):
                             yield delta
-            if not reader.whole:
+            if not reader.complete:
                 raise ModelTruncated(
                     f"the answer of model {self._name!r} ended before it was complete"
                     " (no message_stop)"
@@ -179,43 +166,18 @@ class AnthropicConnector:
             while len(self._thoughts) > MOST_THOUGHTS:
                 self._thoughts.popitem(last=False)
 
-    async def _try(self, client: AsyncAnthropic, call: ModelCall) -> _Begun:
-        patience = self._spec.options.first_token_timeout
+    async def _begin(self, client: AsyncAnthropic, call: ModelCall) -> BegunAnswer[_Reader]:
         body = request(call, self._spec, lambda id: self._thoughts.get(id, []))
-        with self._translate_errors(begun=False), anyio.move_on_after(patience):
-            stream: Any = await client.messages.create(
-                model=body.pop("model"),
-                messages=body.pop("messages"),
-                max_tokens=body.pop("max_tokens"),
-                stream=True,
-                extra_body=body,
-            )
-            reader, deltas = _Reader(), list[Delta]()
-            try:
-                while not (reader.begun or reader.whole):
-                    event = await anext(aiter(stream), END)
-                    if event is END:
-                        break
-                    deltas += reader.read(event)
-            # Cancelled, or at the deadline: no caller has this stream yet, to close it.
-            except BaseException:
-                with anyio.move_on_after(1, shield=True):
-                    await stream.close()
-                raise
-            return _Begun(stream, reader, deltas)
-        raise ModelStalled(
-            f"model {self._name!r} sent no token within {patience:g} s of the request",
-            hint="options.first_token_timeout of the connector is this deadline",
+        open_stream = partial(
+            client.messages.create,
+            model=body.pop("model"),
+            messages=body.pop("messages"),
+            max_tokens=body.pop("max_tokens"),
+            stream=True,
+            extra_body=body,
         )
-
-    async def _next(self, stream: Any) -> Any:
-        patience = self._spec.options.timeout
-        with anyio.move_on_after(patience):
-            return await anext(aiter(stream), END)
-        raise ModelStalled(
-            f"model {self._name!r} stopped sending: no further token within {patience:g} s",
-            hint="options.timeout of the connector is this deadline",
-        )
+        with self._translate_errors(begun=False):
+            return await begin_answer(self._spec, open_stream, _Reader())
 
     def _client(self) -> AsyncAnthropic:
         import httpx2
@@ -267,7 +229,7 @@ class AnthropicConnector:
             raise self._connection_error(exc, begun=begun) from exc
         except (anthropic.AnthropicError, ValueError, TypeError, AttributeError) as exc:
             raise ModelGarbled(
-                f"model {self._name!r} sent something that is not an event of the API:"
+                f"model {self._name!r} sent an event that the API does not have:"
                 f" {shortened(str(exc), 200)}"
             ) from exc
 
@@ -289,7 +251,7 @@ class AnthropicConnector:
         reason = str(exc.__cause__ or exc) or exc.__class__.__name__
         if begun:
             return ModelTruncated(
-                f"the connection to model {self._name!r} broke before the answer was whole:"
+                f"the connection to model {self._name!r} broke before the answer was complete:"
                 f" {reason}"
             )
         where = self._spec.options.host or ANTHROPIC

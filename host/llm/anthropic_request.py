@@ -1,4 +1,4 @@
-"""Build the body of a request to Anthropic's Messages API. Pure.
+"""Builds the body of a request to Anthropic's Messages API. Pure.
 
 Format: https://docs.anthropic.com/en/api/messages
 """
@@ -17,12 +17,12 @@ from groundhook.host.llm.layout import SYSTEM, arranged
 from groundhook.host.llm.request import visible
 
 MAX_TOKENS = 4096  # of an answer without a configured limit: the API requires one
-# Tokens of thinking for `reasoning_effort`; the API's least is 1024.
+# Tokens of thinking for `reasoning_effort`; the API's minimum is 1024.
 THINKING = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
 _DATA = re.compile(r"data:(?P<type>[\w./+-]+);base64,(?P<data>.*)", re.DOTALL)
 
 Blocks = list[dict[str, Any]]
-# From the id of a tool call to the thinking before it, which the API wants back with its result.
+# From the id of a tool call to the thinking before it, which the API requires with the result.
 ThoughtBefore = Callable[[str], Blocks]
 
 
@@ -54,17 +54,17 @@ def request(call: ModelCall, spec: ConnectorSpec, thought_before: ThoughtBefore)
     if budget := _thinking_tokens(sampling.get("reasoning_effort", ""), body):
         body["thinking"] = {"type": "enabled", "budget_tokens": budget}
         body["max_tokens"] += budget  # thinking counts towards it
-    else:  # the API refuses these beside thinking
+    else:  # the API refuses these together with thinking
         temperature = call.temperature if call.temperature is not None else options.temperature
         values = {"temperature": temperature, "top_p": sampling.get("top_p")}
-        # The API takes 0 to 1, OpenAI's a temperature up to 2.
+        # This API accepts a temperature of 0 to 1, OpenAI's one of 0 to 2.
         body |= {name: min(value, 1.0) for name, value in values.items() if value is not None}
     return body | dict(options.body)
 
 
 def _thinking_tokens(effort: str, body: Mapping[str, Any]) -> int:
-    """Return how many tokens the model may think; 0 where it cannot. The API refuses thinking
-    before a call that is demanded, and after a tool call without its thinking."""
+    """Return the limit of the tokens of thinking; 0: no thinking. The API refuses thinking together
+    with a required tool call, and after a tool call without its thinking."""
     forced = body.get("tool_choice", {}).get("type") in ("any", "tool")
     return 0 if forced or _needs_thought(body["messages"]) else THINKING.get(effort, 0)
 
@@ -92,7 +92,7 @@ def _tool_choice(choice: str | Mapping[str, Any]) -> dict[str, Any]:
 def _turns(
     messages: Sequence[Message], spec: ConnectorSpec, thought_before: ThoughtBefore
 ) -> Blocks:
-    """Return the conversation: roles alternate, results of tools are the user's."""
+    """Return the conversation with alternating roles; results of tools are messages of the user."""
     made: Blocks = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
@@ -121,7 +121,7 @@ def _content(message: Message, spec: ConnectorSpec, thought_before: ThoughtBefor
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part of a message as a block; a kind that the API does not have as its JSON."""
+    """Return a part of a message as a block; a part of another kind becomes text, its JSON."""
     if part.get("type") == "text":
         return {"type": "text", "text": str(part.get("text") or "")}
     if part.get("type") == "image_url" and isinstance(part.get("image_url"), Mapping):
@@ -153,7 +153,7 @@ def _tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _needs_thought(turns: Blocks) -> bool:
-    """Return whether a tool call lacks the thinking before it that the API requires."""
+    """Return whether a tool call lacks the thinking that the API requires before it."""
     return any(
         any(block["type"] == "tool_use" for block in turn["content"])
         and turn["content"][0]["type"] not in ("thinking", "redacted_thinking")

@@ -1,4 +1,5 @@
-"""Read the chunks of a streamed completion: a fold from the endpoint's chunks to the host's deltas.
+"""Reads the chunks of a streamed completion: a fold from the endpoint's chunks to the host's
+deltas.
 
 Accepts the variants of OpenAI-compatible endpoints: tool calls without an index, chunks without
 choices, usage with or after the last choice, `stop` as the reason after tool calls. Any other shape
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from groundhook.host.core.ports import Delta, Finished, ReasoningDelta, TextDelta, ToolDelta
 from groundhook.host.core.types.turn import Usage
 
-REASONING = ("reasoning_content", "reasoning")  # each endpoint has its name for it
+REASONING = ("reasoning_content", "reasoning")  # endpoints name it differently
 
 
 class _Function(BaseModel):
@@ -55,8 +56,8 @@ class _Chunk(BaseModel):
 
 
 class Reader:
-    """The state of one answer. `started`: a token has arrived, also of the reasoning before the
-    answer; `begun`: a token of the answer has; `whole`: the finish_reason has."""
+    """The state of one answer (`host.llm.streams.EventReader`). `begun`: a token of the answer
+    itself has arrived."""
 
     def __init__(self) -> None:
         self.started = False
@@ -68,7 +69,8 @@ class Reader:
         self._named: set[int] = set()
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
+        """Whether the finish_reason has arrived."""
         return bool(self._reason)
 
     @property
@@ -82,7 +84,7 @@ class Reader:
         self._model = chunk.model or self._model
         if chunk.usage is not None:
             self._usage = Usage(**{name: count or 0 for name, count in chunk.usage})
-        # One answer is requested.
+        # Only one answer is requested; further choices are ignored.
         for choice in (chunk.choices or [])[:1]:
             raw_delta = choice.delta or _Delta()
             self.started |= any(value for name, value in raw_delta if name != "role")
@@ -123,8 +125,9 @@ class Reader:
         )
 
     def _place(self, index: int | None, id: str) -> int:
-        """Return the index of the call that a piece belongs to. A new id begins a new call, no id
-        continues the last one. The endpoint's index is used unless it gives one call two ids."""
+        """Return the index of the call that a piece belongs to. A new id begins a new call; without
+        an id the piece continues the last one. The endpoint's index is used unless it would give
+        one call two ids."""
         if id and id in self._ids:
             return self._ids.index(id)
         if index is not None and index <= len(self._ids):

@@ -22,9 +22,9 @@ NOTHING = (
 
 
 def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool) -> str:
-    """Return the answer: a line that names its kind, database records one a line, then each
-    source's title and passages in the order of the source. The source with the best passage comes
-    first."""
+    """Return the answer: a line that names its kind, the database records with one on each line,
+    then each source's title with its passages in the order of the source. The source with the best
+    passage comes first."""
     records = [item for item in references if item.type == "db"]
     parts = _record_parts(records) if records else []
     if quotes:
@@ -124,6 +124,6 @@ def _opening(direct: bool, *, after_records: bool) -> str:
     if direct:
         return "No language model is configured; these passages answer best:"
     return (
-        "No language model is configured, and nothing found answers this directly. The nearest"
+        "No language model is configured, and no passage answers this directly. The nearest"
         " passages:"
     )

@@ -1,4 +1,4 @@
-"""Choose the passages of the references that answer a question: pure, without a language model.
+"""Chooses the passages of the references that answer a question, without a language model. Pure.
 
 Candidates are the sentences of the references. They are scored for each part of the question by the
 words they share with it (weighted by rarity among the candidates), by similarity of meaning when
@@ -29,18 +29,18 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
 
-# Characters that are embedded, about three sentences: the others have the similarity that the
-# search found for their passage. 1,400 take three times as long, and answers are no better
+# Characters that are embedded, about three sentences; all others get the similarity that the search
+# found for their passage. 1,400 take three times as long, and answers are not better
 # (`bench.answers`).
 SHORTLIST_LENGTH = 500
 UNSHARED = 0.1  # added for the shortlist, so that synonyms have a chance
 MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when no candidate answers the question directly
 LEAST_OF_BEST = 0.6  # a passage needs at least this share of the best score
-AROUND = 0.5  # of a term that is only in the heading, title or names of columns
+AROUND = 0.5  # weight of a term that is only in the heading, title or names of columns
 OF_ITEM = 0.5
 OF_MEANING = 0.5
-OF_HEADING = 0.3  # of a heading that is the question
+OF_HEADING = 0.3  # added for a heading that is the question
 OF_RANK = 0.1
 DIRECT_WORDS = 0.3  # a best sentence with less of the question's words …
 DIRECT_MEANING = 0.5  # … and less similarity does not answer it
@@ -217,7 +217,7 @@ def _heading_factor(candidate: Candidate, item: Item, rarity: Mapping[str, float
 
 
 def _is_leading(at: int, found: Sequence[Candidate]) -> bool:
-    """Return whether it is the first sentence below its heading, or of its item."""
+    """Return whether a candidate is the first sentence below its heading, or of its item."""
     before, candidate = found[at - 1], found[at]
     return (
         at == 0
@@ -229,8 +229,8 @@ def _is_leading(at: int, found: Sequence[Candidate]) -> bool:
 def _relative_similarities(
     meaning: Mapping[int, float], found: Sequence[Candidate], references: Sequence[Item]
 ) -> list[float]:
-    """Each candidate's similarity over the highest. One that was not embedded has that of its
-    passage, but no more than the mean of those that were."""
+    """Return each candidate's similarity divided by the highest. One that was not embedded has that
+    of its passage, but at most the mean of those that were."""
     high = max(meaning.values(), default=0.0)
     if high <= 0:
         return [0.0] * len(found)

@@ -27,8 +27,8 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 
 
 class ExtractiveConnector:
-    """Answers from `call.references` by shared words, and with an embedder by meaning too, so that
-    synonyms count."""
+    """Answers from `call.references` by shared words and, with an embedder, also by meaning, so
+    that synonyms count."""
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embedder = embedder
@@ -42,13 +42,13 @@ class ExtractiveConnector:
         text = await self._answer(_question(call), call.references)
         for piece in _PIECE.findall(text):
             yield TextDelta(piece)
-            # Lets other turns run, since nothing else here waits.
+            # Lets other turns run: nothing else here waits.
             await anyio.lowlevel.checkpoint()
         yield Finished("stop", model=NAME)
 
     async def _answer(self, question: str, references: Sequence[Item]) -> str:
         candidates = passages.candidates(references)
-        if not candidates:  # before the question is parsed, which may be long
+        if not candidates:  # checked first: parsing a long question takes time
             return compose([], references, direct=False)
         parts = questions.parts(question)
         by_words = [extract.words(part, candidates, references) for part in parts]

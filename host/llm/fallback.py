@@ -1,4 +1,4 @@
-"""Try several language models in order: the next one when a model fails before its first delta.
+"""Tries several language models in order: the next one when a model fails before its first delta.
 
 After the first delta there is no fallback, since the answer would mix two models. Each fallback is
 a warning with the reason.
@@ -24,9 +24,9 @@ class Fallback:
     """A `host.core.ports.Connector` for one turn. The model that answered first serves the later
     rounds of the turn as well.
 
-    Making one raises UnknownName for an unknown id, ConfigError when the file of the only connector
-    is wrong, and PluginError when its plug-in cannot make it, so that such a turn fails before it
-    searches.
+    The constructor raises UnknownName for an unknown id, ConfigError when the file of the only
+    connector is wrong, and PluginError when its plug-in cannot make it, so that such a turn fails
+    before it searches.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Fallback:
         for id in ids:
             try:
                 made = connectors(id)
-            # Raised when its turn comes: another model may have answered by then.
+            # Raised only when this model is tried: another one may answer before.
             except (ConfigError, PluginError) as exc:
                 if len(ids) == 1:
                     raise
@@ -47,8 +47,8 @@ class Fallback:
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        """Stream the answer of the first model that begins one. Raises the error of the last
-        one."""
+        """Yield the deltas of the first model that begins an answer. Raises the error of the last
+        model if none does."""
         while True:
             async with AsyncExitStack() as stack:
                 id, make = self._left[0]
@@ -66,7 +66,7 @@ class Fallback:
                     self._left = self._left[:1]
                     yield await stack.enter_async_context(aclosing(_chain(first, deltas)))
                     return
-            # After the block, which has closed the failed request.
+            # After the block: the failed request is closed before the next one begins.
             del self._left[0]
             await self._warn(
                 problem.code, f"{problem}; {self._left[0][0]!r} answers instead of {id!r}"

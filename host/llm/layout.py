@@ -1,4 +1,4 @@
-"""Arrange the messages of a call in the order and the roles that chat templates accept. Pure.
+"""Arranges the messages of a call in the order and the roles that chat templates accept. Pure.
 
 Chat templates of self-hosted models fail on a second system message, a system message that is not
 first, a conversation that the assistant begins, and two messages of one role in a row; the endpoint
@@ -37,7 +37,7 @@ def arranged(
 
 
 def last_user(messages: Sequence[Message]) -> int:
-    """Return the index of the last user message; the length when there is none."""
+    """Return the index of the last user message; the number of messages without one."""
     found = (n for n in reversed(range(len(messages))) if messages[n].role == "user")
     return next(found, len(messages))
 

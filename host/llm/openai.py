@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ from groundhook.host.core.errors import (
     ModelError,
     ModelGarbled,
     ModelNotConfigured,
-    ModelStalled,
     ModelTruncated,
     ModelUnreachable,
 )
@@ -36,6 +34,7 @@ from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.llm.chunks import Reader
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import extras, needs_key, request
+from groundhook.host.llm.streams import END, BegunAnswer, begin_answer, next_event
 from groundhook.host.llm.tries import with_tries
 from groundhook.host.llm.windows import may_report, reported_window
 
@@ -46,11 +45,9 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 COUNTING = 1.0  # seconds that an endpoint gets to send the token count after its last token
-CLOSING = 1.0  # seconds to close the connection of an answer that failed
 WINDOW_S = 2.0  # longest wait for what the endpoint reports about its model
 WINDOW_AGAIN_S = 600.0  # between two requests: the server may have been restarted
 NO_KEY = "none"  # sent to endpoints that require none; the SDK does not accept an empty key
-END = object()  # of a stream
 
 # Words in a refusal that show which option the endpoint does not accept.
 _REFUSED_BY = {
@@ -60,16 +57,6 @@ _REFUSED_BY = {
 }
 
 
-@dataclass(frozen=True)
-class _Begun:
-    """An answer whose first token has arrived, or that ended without one."""
-
-    stream: AsyncStream[object]
-    reader: Reader
-    deltas: Sequence[Delta]
-    ended: bool
-
-
 class OpenAIConnector:
     """One model at one endpoint. Each answer has a client of its own, which is closed with the
     answer."""
@@ -77,14 +64,15 @@ class OpenAIConnector:
     def __init__(self, spec: ConnectorSpec) -> None:
         self._spec = spec
         self._name = spec.id or spec.label or "openai"
-        self._refused: set[str] = set()  # options that later requests leave out
+        self._refused: set[str] = set()  # options that later requests omit
         self._tls: ssl.SSLContext | None = None
         self._window = 0
         self._window_until = 0.0  # when to request it again, on the monotonic clock
 
     @property
     def window(self) -> int | None:
-        """Tokens of the model's window, as the endpoint reports it; 0: not reported."""
+        """Tokens of the model's window, as the endpoint reports it; 0: not reported; None: not
+        known yet."""
         options = self._spec.options
         if options.context_tokens or not may_report(options.host):
             return options.context_tokens
@@ -102,7 +90,7 @@ class OpenAIConnector:
                 node.fail(str(exc))
             if not node.data:
                 node.fail(f"no answer within {WINDOW_S:g} s")
-        # Also after a failure: an endpoint that does not answer is not asked in each turn.
+        # Also after a failure, so that not every turn waits for an endpoint that does not answer.
         self._window_until = time.monotonic() + WINDOW_AGAIN_S
 
     async def _reported_window(self, client: AsyncOpenAI) -> int:
@@ -116,72 +104,41 @@ class OpenAIConnector:
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        """Stream an answer. Raises ModelNotConfigured when model or key is missing, and ModelError
-        when the answer fails."""
+        """Yield the deltas of an answer. Raises ModelNotConfigured when model or key is missing,
+        and ModelError when the answer fails."""
         self._check()
         async with aclosing(self._deltas(call)) as deltas:
             yield deltas
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
         async with self._client() as client:
-            attempt = partial(self._try, client, call)
+            attempt = partial(self._begin, client, call)
             begun = await with_tries(self._spec.options.retries + 1, attempt)
             stream, reader, ended = begun.stream, begun.reader, begun.ended
             async with stream:
                 for delta in begun.deltas:
                     yield delta
                 with _translate_errors(self._name, self._spec, begun=True):
-                    while not (ended or reader.whole):
-                        chunk = await self._next(stream)
+                    while not (ended or reader.complete):
+                        chunk = await next_event(self._spec, stream)
                         ended = chunk is END
                         for delta in () if ended else reader.read(chunk):
                             yield delta
-                    if reader.whole:
+                    if reader.complete:
                         await _read_token_count(stream, reader)
-            if not reader.whole:
+            if not reader.complete:
                 content_type = stream.response.headers.get("content-type", "")
                 raise _incomplete_error(self._name, reader.begun, content_type)
             yield reader.finished()
 
-    async def _try(self, client: AsyncOpenAI, call: ModelCall) -> _Begun:
-        """Send the request and read up to the first token, within its deadline."""
-        patience = self._spec.options.first_token_timeout
-        with (
-            _translate_errors(self._name, self._spec, begun=False),
-            anyio.move_on_after(patience),
-        ):
-            stream = await self._open(client, call)
-            reader, deltas, chunk = Reader(), list[Delta](), object()
-            try:
-                while not (reader.started or reader.whole or chunk is END):
-                    chunk = await anext(stream, END)
-                    deltas += () if chunk is END else reader.read(chunk)
-            # Cancelled, or at the deadline: no caller has this stream yet, to close it.
-            except BaseException:
-                with anyio.move_on_after(CLOSING, shield=True):
-                    await stream.close()
-                raise
-            return _Begun(stream, reader, deltas, chunk is END)
-        raise ModelStalled(
-            f"model {self._name!r} sent no token within {patience:g} s of the request",
-            hint=(
-                "options.first_token_timeout of the connector is this deadline; a model on a"
-                " processor needs longer for a long prompt"
-            ),
-        )
-
-    async def _next(self, stream: AsyncStream[object]) -> object:
-        patience = self._spec.options.timeout
-        with anyio.move_on_after(patience):
-            return await anext(stream, END)
-        raise ModelStalled(
-            f"model {self._name!r} stopped sending: no further token within {patience:g} s",
-            hint="options.timeout of the connector is this deadline",
-        )
+    async def _begin(self, client: AsyncOpenAI, call: ModelCall) -> BegunAnswer[Reader]:
+        hint = "; a model on a processor needs longer for a long prompt"
+        with _translate_errors(self._name, self._spec, begun=False):
+            return await begin_answer(self._spec, partial(self._open, client, call), Reader(), hint)
 
     async def _open(self, client: AsyncOpenAI, call: ModelCall) -> AsyncStream[object]:
-        """Send the request; again without the extras that the endpoint refuses, which later
-        requests leave out."""
+        """Send the request and return the stream. If the endpoint refuses an extra, the request is
+        sent again without it; later requests omit it as well."""
         import openai
 
         body = request(call, self._spec)
@@ -192,7 +149,7 @@ class OpenAIConnector:
             more = {
                 name: value
                 for name, value in wanted.items()
-                # What `options.body` of the connector sets has the last word.
+                # `options.body` of the connector outranks these.
                 if name not in self._refused and name not in body
             }
             try:
@@ -216,8 +173,8 @@ class OpenAIConnector:
         return openai.AsyncOpenAI(
             api_key=_key(self._spec) or NO_KEY,
             base_url=options.host or OPENAI,
-            # This class tries again and sets the deadlines of tokens: the SDK would do so without a
-            # trace.
+            # This class retries and sets the deadlines itself: the retries of the SDK would not
+            # appear in the trace.
             timeout=httpx2.Timeout(options.timeout, read=None, pool=None),
             max_retries=0,
             default_headers=dict(options.headers),
@@ -309,7 +266,7 @@ def _translate_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterato
             exc, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)
         ):
             raise ModelGarbled(
-                f"model {name!r} sent something that is not JSON: {_reason(exc)}"
+                f"model {name!r} sent a chunk that is not JSON: {_reason(exc)}"
             ) from exc
         if isinstance(exc, openai.APIError) and not isinstance(exc, openai.APIConnectionError):
             if is_overflow(f"{exc.message} {exc.body}"):
@@ -317,7 +274,7 @@ def _translate_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterato
             raise ModelError(f"model {name!r} reported an error: {exc.message}") from exc
         if begun:
             raise ModelTruncated(
-                f"the connection to model {name!r} broke before the answer was whole:"
+                f"the connection to model {name!r} broke before the answer was complete:"
                 f" {_reason(exc)}"
             ) from exc
         where, why, hint = spec.options.host or OPENAI, _reason(exc), "options.host"

@@ -18,11 +18,11 @@ from groundhook.host.llm.terms import terms
 
 MOST_SENTENCES = 3  # of a passage that is not a list
 MOST_LENGTH = 600  # characters of a passage: beyond them it does not grow
-MOST_ROWS = 10  # of a list or table behind the sentence that announces it
-LEAST_ROW = 0.8  # a row beside the best of its table needs at least this share of its score
+MOST_ROWS = 10  # of a list or table after the sentence that announces it
+LEAST_ROW = 0.8  # share of the score of its table's best row that another row needs
 MOST_TITLE = 8  # words of a list entry's first sentence that is the title of what follows
 GROWS = 0.5  # a neighbour with this share of the best sentence's score joins it
-GOES_ON = 0.25  # the same for the next one of its paragraph
+GOES_ON = 0.25  # the same for the next sentence of its paragraph
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Parse a question into its parts, and the shape that the answer to each part has. Pure; recognises
-a few words of a few languages. Any other question is one part whose answer is prose.
+"""Parses a question into its parts, and the shape that the answer to each part has. Pure;
+recognises a few words of a few languages. Any other question is one part whose answer is prose.
 """
 
 from __future__ import annotations

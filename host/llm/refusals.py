@@ -1,4 +1,4 @@
-"""Translate an endpoint's refusal into an error, by its status and its text. Pure."""
+"""Translates an endpoint's refusal into an error, by its status and its text. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groundhook.host.core.errors import ModelContextExceeded, ModelError, ModelR
 from groundhook.host.core.retry_after import retry_after_s
 
 AGAIN = frozenset({408, 409, 429})  # and every 5xx: the same request may succeed later
-LONGEST_WAIT = 60.0  # seconds; when an endpoint requires more, there is no further try
+LONGEST_WAIT = 60.0  # seconds; a request that would have to wait longer is not tried again
 
 _OVERFLOW = re.compile(
     r"context[ _](?:length|size|window)|exceed_context|maximum (?:context|sequence|prompt) length"
@@ -56,7 +56,7 @@ def words(body: Any) -> str:
     if isinstance(body, Mapping):
         text = str(body.get("message") or body.get("detail") or "")
     else:
-        # A page of HTML, as proxies send it, is no message.
+        # A page of HTML, as proxies send it, is not a message.
         text = body if isinstance(body, str) and not body.lstrip().startswith("<") else ""
     return shortened(text, 300)
 

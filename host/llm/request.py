@@ -1,4 +1,4 @@
-"""Build the body of a request to an OpenAI-compatible endpoint. Pure."""
+"""Builds the body of a request to an OpenAI-compatible endpoint. Pure."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def needs_key(host: str) -> bool:
 
 
 def visible(parts: Sequence[Mapping[str, Any]], spec: ConnectorSpec) -> list[dict[str, Any]]:
-    """Return the parts that the model can be sent: no data parts, and for one without vision a note
-    in the place of each image. An image whose address is a text becomes OpenAI's object."""
+    """Return the parts for the model, without data parts. For a model without vision each image is
+    replaced by a note. An image whose address is a text becomes OpenAI's object."""
     made: list[dict[str, Any]] = []
     for part in parts:
         kind, image = part.get("type"), part.get("image_url")

@@ -78,7 +78,7 @@ class ScriptedFailure(Value):
     `after` the number of characters before the failure."""
 
     code: str = "model"
-    message: str = "the script says so"
+    message: str = "the script has an error here"
     after: int | None = Field(default=None, ge=0, description="none: after the whole text")
 
     @field_validator("code")
@@ -96,7 +96,7 @@ class Reply(Value):
     text: str = ""
     tool_calls: tuple[ScriptedTool, ...] = ()
     error: ScriptedFailure | None = None
-    cut: bool = Field(default=False, description="End without being whole")
+    cut: bool = Field(default=False, description="End before the answer is complete")
     expect: tuple[str, ...] = Field(
         default=(), description="What the messages of the call must contain"
     )
@@ -132,7 +132,7 @@ class ScriptedConnector:
         reply = next(self._replies, None)
         if reply is None:
             raise ModelError(
-                f"scripted connector {self._name!r} got call {len(self.calls)}, and its script has"
+                f"scripted connector {self._name!r} got call {len(self.calls)}, but its script has"
                 f" {self._length or 'no'} {'reply' if self._length == 1 else 'replies'}",
                 hint='add a reply to options.script, or end it with one that has "times": 0',
             )
@@ -205,7 +205,7 @@ def _insert_markers(text: str, call: ModelCall, name: str) -> str:
         index = int(match[1])
         if index >= len(call.references):
             raise ModelError(
-                f"scripted connector {name!r} cites {match[0]}, and the call has"
+                f"scripted connector {name!r} cites {match[0]}, but the call has"
                 f" {len(call.references)} references"
             )
         return call.references[index].citation_id

@@ -1,5 +1,5 @@
-"""Split a retrieved text (Markdown, a web snippet or plain prose in any script) into sentences that
-can be quoted.
+"""Splits a retrieved text (Markdown, a web snippet or plain prose in any script) into sentences
+that can be quoted.
 
 Words are never changed and never reordered; only marks of layout are removed (heading signs, list
 bullets, table bars, link targets, code fences). Code keeps its lines. Sentences are not rated here.
@@ -106,7 +106,7 @@ def _blocks(content: str) -> list[_Block]:
 
 @cache
 def _parser() -> MarkdownIt:
-    # Imported here: it takes 10 ms, which hosts with a language model save.
+    # Imported here: it takes 10 ms, and hosts with a language model do not need it.
     from markdown_it import MarkdownIt
 
     # HTML tags are removed from paragraphs instead; a line of dashes below a paragraph is more
@@ -148,7 +148,7 @@ class _BlockReader:
             case "list_item_close":
                 self._item = None
             case "fence":
-                # What an unclosed fence contains is unknown: an empty block keeps its place.
+                # An unclosed fence may contain anything: an empty block keeps its place.
                 closed = self._lines[token.map[1] - 1].strip(" >\t") if token.map else ""
                 code = token.content if closed.startswith(token.markup) else ""
                 self._add("code", *code.split("\n"))
@@ -180,8 +180,8 @@ class _BlockReader:
                 self._read_paragraph("entry", _TASK.sub("", content))
 
     def _read_paragraph(self, kind: Kind, content: str) -> None:
-        """Add a paragraph, divided at what plain text uses in the place of Markdown: drawings, bold
-        lines as headings, other bullets, rows of a table without column names."""
+        """Add a paragraph, divided at the marks that plain text uses instead of Markdown: drawings,
+        bold lines as headings, other bullets, rows of a table without column names."""
         block: _Block | None = None
         for line in content.split("\n"):
             bold, entry = _BOLD_LINE.match(line), _ENTRY.match(line)

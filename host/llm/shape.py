@@ -1,4 +1,4 @@
-"""Rate how well a sentence reads alone, and whether it has the shape that a question needs. Only
+"""Rates how well a sentence reads alone, and whether it has the shape that a question needs. Only
 the form of a text is rated, not its content.
 """
 
@@ -77,7 +77,7 @@ def _rate_alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
 
 
 def _rate_completeness(sentence: Sentence, part: Part, *, announces: bool) -> float:
-    """Return a factor for what the sentence is: a statement that ends, or less than that."""
+    """Return a factor for the kind of sentence: a complete statement, or less than that."""
     text = sentence.text
     if sentence.kind == "code":
         return 0.3
@@ -95,7 +95,7 @@ def _rate_completeness(sentence: Sentence, part: Part, *, announces: bool) -> fl
 
 
 def _rate_letters(sentence: Sentence, *, announces: bool) -> float:
-    """Return a factor for what the sentence is written with: words, or symbols and numbers."""
+    """Return a factor for the characters of the sentence: words, or symbols and numbers."""
     text = sentence.text
     prose = _CODE_SPAN.sub("", text)
     value = 1.0

@@ -1,4 +1,4 @@
-"""Normalise the words of a question and of a sentence, so that they can be compared across case,
+"""Normalises the words of a question and of a sentence, so that they can be compared across case,
 inflection and script.
 
 Crude on purpose: a few suffixes and prefixes, so that "stored", "stores" and "storing" match, and
@@ -51,7 +51,7 @@ dónde qué cómo cuál cuáles no del al
 
 
 def _fold(text: str) -> str:
-    """One case, no accents, vowel points or width variants."""
+    """Return the text in one case, without accents, vowel points and width variants."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return unicodedata.normalize(
         "NFC", "".join(c for c in decomposed if not unicodedata.combining(c))

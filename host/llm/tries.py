@@ -1,4 +1,4 @@
-"""Tries of a request to a model's endpoint: again after a failure that may pass, after a pause."""
+"""Repeats a request to a model's endpoint after a failure that may pass, with pauses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 async def with_tries(tries: int, attempt: Callable[[], Awaitable[T]]) -> T:
     """Return the result of the first try that does not fail. Each failed try is a step of the
-    trace. Raises the ModelError of the last one, and one after which a further try is useless."""
+    trace. Raises the ModelError of the last try, and at once one for which a retry is useless."""
     for number in range(1, tries):
         try:
             return await attempt()
@@ -35,6 +35,6 @@ async def with_tries(tries: int, attempt: Callable[[], Awaitable[T]]) -> T:
 
 
 def _pause(number: int) -> float:
-    """Return the seconds after a try whose endpoint requires none."""
-    # Not exactly: turns that failed together should not return together.
+    """Return the pause in seconds after a try, for an endpoint that requires no other."""
+    # Random, so that turns that failed at the same time do not retry at the same time.
     return min(PAUSE * 2.0 ** (number - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)

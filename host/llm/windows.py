@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-# Returns the JSON of an address: of a GET, or of a POST where there is a body.
+# Returns the JSON of an address: by GET, or by POST with a body.
 Fetch = Callable[[str, Mapping[str, Any] | None], Awaitable[Any]]
 
 # vLLM; OpenRouter and Together; Groq; Mistral
@@ -18,7 +18,7 @@ _SILENT = ("", "api.openai.com")
 
 
 def may_report(host: str) -> bool:
-    """Return whether the endpoint may report windows at all."""
+    """Return whether the endpoint may report windows."""
     return (urlsplit(host).hostname or "") not in _SILENT
 
 
@@ -31,7 +31,7 @@ async def reported_window(fetch: Fetch, host: str, model: str) -> int:
         return found
     root = base.removesuffix("/v1")
     if entry.get("owned_by") == "llamacpp":
-        # The window that the server was started with; the model's own may be larger.
+        # First the window that the server was started with: the model's own may be larger.
         settings = _mapping(await fetch(f"{root}/props", None)).get("default_generation_settings")
         trained = _mapping(entry.get("meta")).get("n_ctx_train")
         return _number(_mapping(settings).get("n_ctx")) or _number(trained)

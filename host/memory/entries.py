@@ -16,9 +16,9 @@ from typing import Any, Protocol, TypeGuard
 from groundhook.host.core.app_settings import MemorySettings
 from groundhook.host.core.errors import UsageError
 
-# Levels of a value. The JSON parser's own limit depends on the stack that it runs on.
+# Levels of a value. A limit of our own, since that of the JSON parser depends on its stack.
 MAX_NESTING = 200
-# Beyond it a JavaScript number skips integers (ECMA-262, Number.MAX_SAFE_INTEGER).
+# Above it JavaScript numbers skip integers (ECMA-262, Number.MAX_SAFE_INTEGER).
 MAX_EXACT = 2**53 - 1
 
 Number = int | float
@@ -188,7 +188,7 @@ def expiry(at: int, ttl_ms: Any) -> int | None:
     if not is_number(ttl_ms) or not 0 < ttl_ms <= MAX_EXACT:
         raise UsageError(
             f"a time to live must be a positive number of milliseconds, not {ttl_ms!r}"[:200],
-            hint="leave it out for a value without expiry",
+            hint="omit it for a value without expiry",
         )
     return at + math.ceil(ttl_ms)
 
@@ -199,7 +199,7 @@ def is_number(value: Any) -> TypeGuard[Number]:
 
 
 def full_error(limits: MemorySettings) -> UsageError:
-    """The error for a new key in a full space."""
+    """Return the error for a new key in a full space."""
     return UsageError(
         f"this memory has {limits.keys} keys already, which is the limit",
         hint="delete keys, give them a time to live, or raise memory.keys in agent/agent.yml",

@@ -65,7 +65,7 @@ def _get(found: list[Any], index: Any) -> Changed:
 def _set(found: list[Any], index: Any, value: Any) -> Changed:
     at = _index(index, "the index", least=-len(found))
     if at >= len(found):
-        raise UsageError(f"the list has {len(found)} elements, and none at {at}")
+        raise UsageError(f"the list has {len(found)} elements, and no element {at}")
     made = list(found)
     made[at] = value
     return made, None

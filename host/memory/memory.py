@@ -225,9 +225,9 @@ class Memory:
 async def open_memory(
     path: Path, now: Clock, limits: MemorySettings, store: StoreSettings | None = None
 ) -> AsyncIterator[Memory]:
-    """Open the memory in a SQLite file, or in PostgreSQL where `store` has a URL. The first use
+    """Yield the memory in a SQLite file, or in PostgreSQL if `store` has a URL. The first use
     creates the file and its folder. Several processes may have it open. Leaving closes every
-    connection. Raises ConfigError for a URL that is none."""
+    connection. Raises ConfigError for a URL that is not valid."""
     with open_storage(
         store or StoreSettings(),
         path,

@@ -95,10 +95,12 @@ class StoredEntries:
 
     @contextmanager
     def _transaction(self, space: str, at: int) -> Iterator[Sql]:
-        """A transaction that no other change of the same space runs beside."""
+        """Yield a transaction. It has a lock on the space, so that changes of one space run one
+        after the other."""
         with self._storage.writing() as sql:
             sql.lock(space)
-            if sql.try_lock("sweep"):  # two that delete the same entries would wait for each other
+            # Only one at a time: two that delete the same entries would wait for each other.
+            if sql.try_lock("sweep"):
                 ended = (
                     "select space, key from entries where expires <= :at order by expires"
                     " limit :limit"
@@ -127,6 +129,6 @@ def _count(sql: Sql, space: str, at: int) -> int:
 
 
 def _is_full(sql: Sql, space: str, at: int, limit: int) -> bool:
-    # The first count needs the index alone; the second looks at every entry.
+    # The first count reads only the index; the second, which reads every entry, is rarely needed.
     every = "select count(*) from entries where space = :space"
     return bool(sql.rows(every, space=space)[0][0] >= limit and _count(sql, space, at) >= limit)

@@ -54,7 +54,7 @@ def _merge(found: list[SourceResult], limit: int | None) -> SourceResult:
         if not item.key or item.key not in keys:
             items.append(item)
             keys.add(item.key)
-    # Facets, related nodes and queries of several sources cannot be added up.
+    # Without facets, related nodes and queries: those of several sources cannot be added up.
     first = found[0]
     return SourceResult(
         items=tuple(items[:limit]),

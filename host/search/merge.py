@@ -44,7 +44,7 @@ class Entry(NamedTuple):
         return self.item.score * self.weight * self.rerank
 
     def judged_as(self, rerank: float | None) -> Entry:
-        """Return the entry with the score of a reranker; None: it gave none."""
+        """Return the entry with the score of a reranker; None: it did not judge the item."""
         if rerank == self.rerank and self.judged:
             return self
         return self._replace(rerank=1.0 if rerank is None else rerank, judged=rerank is not None)

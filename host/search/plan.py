@@ -19,7 +19,7 @@ NOT_CONFIGURED = "the assistant has no search configuration"
 
 @dataclass(frozen=True)
 class Plan:
-    """The types to search, or the reason for none."""
+    """The types to search, or the reason why nothing is searched."""
 
     types: tuple[SearchType, ...] = ()
     reason: str = ""
@@ -38,7 +38,7 @@ def plan(
     items from the user's own data, `usable` the types that can be searched if forced (a provider is
     configured, collections or models exist). Types that `uses` disables are never searched.
     """
-    # First, since not even a request may search what `uses` disables.
+    # First: not even a request may search what `uses` disables.
     allowed = tuple(type for type in SEARCH_TYPES if not settings.uses.disables(type))
     if not allowed:
         return Plan(reason=f"uses.{settings.uses.disables('kb')} is '{DISABLED}'")
@@ -67,8 +67,8 @@ def _choice(requested: bool | None, hook: CreateReturn | None) -> bool | SearchC
 def _reason_against(
     requested: bool | None, hook: CreateReturn | None, settings: Settings, user_results: int
 ) -> str:
-    """Return why the request, the hook or the user's own data make a search unnecessary; ""."""
-    if requested is not None:  # the hook and what was found do not matter then
+    """Return why the request, the hook or the user's own data make a search unnecessary, or ""."""
+    if requested is not None:  # the request outranks the hook and the user's own data
         return "" if requested else "the request says search: false"
     if refused(requested, hook):
         return "the Create hook returned search: false"

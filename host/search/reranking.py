@@ -46,7 +46,7 @@ def choose(
 
 
 def misfit(ranked: Sequence[Ranked], count: int) -> str:
-    """Return what is wrong with a reranker's judgement of `count` items; "": nothing."""
+    """Return the problem with a reranker's judgement of `count` items, or ""."""
     if not isinstance(ranked, Sequence):
         return f"a value of {ranked.__class__.__name__}, not a sequence of Ranked"
     for one in ranked:
@@ -54,7 +54,7 @@ def misfit(ranked: Sequence[Ranked], count: int) -> str:
             return f"a value of {one.__class__.__name__}, not a Ranked"
         if not isinstance(one.index, int) or not 0 <= one.index < count:
             return f"the index {one.index!r} for {count} items"
-        # NaN is in no range.
+        # Also false for NaN.
         if not isinstance(one.score, int | float) or not 0 <= one.score <= 1:
             return f"the score {one.score!r}, which is not between 0 and 1"
     return ""

@@ -55,7 +55,7 @@ class Names(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class SearchPlugins:
     """The sources by search type, and the rerankers by type. `imported` is awaited before a source
-    is first used: what it loads does not hold the event loop."""
+    is first used: it imports the source's modules in a thread, so that turns are not held up."""
 
     handlers: Registry[Handler]
     rerankers: Registry[Reranker]
@@ -64,8 +64,8 @@ class SearchPlugins:
 
 @dataclass(frozen=True, kw_only=True)
 class Searcher:
-    """The searches of one turn under the settings of one layer (`dataclasses.replace` for
-    another)."""
+    """The searches of one turn under the settings of one layer; `dataclasses.replace` makes one for
+    other settings."""
 
     plugins: SearchPlugins
     settings: Settings
@@ -131,9 +131,9 @@ class Searcher:
     async def search_many(
         self, requests: Sequence[SearchRequest], mode: Mode, source: Origin
     ) -> list[SearchResult]:
-        """Run all searches at the same time. Return with `all` every result in the order of the
-        requests; with `any` the first that has items, or the first to end if none has; with `race`
-        the first to end. The other searches are cancelled."""
+        """Run all searches at the same time and return their results: with `all` every result in
+        the order of the requests; with `any` the first that has items, or the first to end if none
+        has; with `race` the first to end. The other searches are cancelled."""
         jobs = [lambda request=request: self.search(request, source) for request in requests]
         if mode == "all":
             return await run_all(jobs)
@@ -164,7 +164,8 @@ class Searcher:
     async def _attempt(
         self, request: SearchRequest, source: Origin
     ) -> tuple[SourceResult, str | None]:
-        """Search the source; return its result, or an empty one and the reason."""
+        """Search the source and return its result, or an empty one and the reason of the
+        failure."""
         timeout, setting = self._deadline(request, source)
         try:
             if key := self.settings.uses.disables(request.type):
@@ -255,7 +256,7 @@ class Searcher:
     ) -> Sequence[Ranked] | None:
         """Return a reranker's scores of the items; None, with a failed node, if it fails."""
         name, options = choose(options, self.settings.uses.rerank, self.plugins.rerankers)
-        # `score` computes; the others send each item to a model.
+        # `score` only computes; the other rerankers send each item to a model, so they have limits.
         judged = items if name == "score" else items[: options.max_items]
         with span("rerank", name, items=len(judged)) as node:
             if len(judged) < len(items):
@@ -278,7 +279,7 @@ class Searcher:
 
 
 async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Run all jobs at the same time; return their results in the order of the jobs."""
+    """Run all jobs at the same time and return their results in the order of the jobs."""
     # A single job, as in a turn that searches one source, needs no task group.
     if len(jobs) == 1:
         return [await jobs[0]()]
@@ -296,8 +297,8 @@ async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
 async def run_first(
     jobs: Sequence[Callable[[], Awaitable[T]]], accept: Callable[[T], bool]
 ) -> list[T]:
-    """Run all jobs until one has a result that `accept` accepts; cancel the others. Return [that
-    result], or the first one if none is accepted; [] without jobs."""
+    """Run all jobs until one has a result that `accept` accepts, cancel the others, and return
+    [that result]; the first one if none is accepted; [] without jobs."""
     won: list[T] = []
     ended: list[T] = []
 
@@ -319,8 +320,8 @@ async def run_first(
 
 def _limit_message(name: str, judged: int, count: int) -> str:
     return (
-        f"the reranker {name!r} judges the first {judged} of {count} items; the others stay behind"
-        " them (search.rerank.max_items)"
+        f"the reranker {name!r} judges the first {judged} of {count} items; the others follow them"
+        " (search.rerank.max_items)"
     )
 
 

@@ -82,7 +82,7 @@ class GuardedClient:
         json: Any = None,
         timeout_ms: float | None = None,
     ) -> WebAnswer:
-        """Send a request, follow redirects, and read the whole answer. `query` is added to the
+        """Send a request, follow redirects, and return the whole answer. `query` is added to the
         URL's own; `body` is sent as it is, or `json` as JSON; `timeout_ms` can shorten the timeout
         of `settings` but not extend it.
 

@@ -21,7 +21,7 @@ from groundhook.host.core.types.hosts import Address, Host, HostRule, parse_host
 # name, port → addresses as text, best first
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
-# Seconds before the next address is tried beside the previous one (RFC 8305, section 5).
+# Seconds before the next address is tried while the previous one is pending (RFC 8305, section 5).
 STAGGER = 0.25
 FAILURES = (
     httpcore2.NetworkError,
@@ -32,7 +32,7 @@ FAILURES = (
 
 
 async def look_up(name: str, port: int) -> Sequence[str]:
-    """Resolve a name with the machine's resolver. Raises SourceError."""
+    """Return the addresses of a name by the machine's resolver. Raises SourceError."""
     try:
         entries = await anyio.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:
@@ -79,8 +79,8 @@ class Guard(httpcore2.AsyncNetworkBackend):
     async def _connect_first(
         self, addresses: Sequence[Address], port: int, options: Iterable[Any] | None
     ) -> httpcore2.AsyncNetworkStream:
-        """Connect to the first address that accepts; each address has a head start over the
-        next."""
+        """Return a connection to the first address that accepts; each address has a head start over
+        the next."""
         open_: list[httpcore2.AsyncNetworkStream] = []
         won: httpcore2.AsyncNetworkStream | None = None
         failures: list[Exception] = []

@@ -97,7 +97,7 @@ async def test_an_answer_stays_short_however_much_was_found() -> None:
 
 async def test_the_answer_reports_that_nothing_fits() -> None:
     text = await answer("How do volcanoes erupt?", [PARIS, BERLIN])
-    assert "nothing found answers this directly" in text.splitlines()[0]
+    assert "no passage answers this directly" in text.splitlines()[0]
     assert len(quotes(text)) <= 2
 
 

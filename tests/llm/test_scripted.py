@@ -53,7 +53,7 @@ async def test_replies_come_in_order_in_small_pieces_and_one_too_many_is_an_erro
     assert len(first) > 3
     assert first[-1] == Finished("stop", "scripted")
     assert text(await ask(connector)) == "And Bonn before."
-    with pytest.raises(ModelError, match="got call 3, and its script has 2 replies"):
+    with pytest.raises(ModelError, match="got call 3, but its script has 2 replies"):
         await ask(connector)
     assert isinstance(connector, ScriptedConnector)
     assert len(connector.calls) == 3
