@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from groundhook.host.core.types.search import Item
 
 SHORTEST = 4
-LONGEST = 32  # an id beyond this many characters is text, not a marker
+LONGEST = 32  # characters; longer text is not read as an id
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,7 @@ from groundhook.host.core.unseen import clean
 class CitationIndex:
     """The sources of one turn, by citation id. Of two sources with the same short id, the later one
     gets a longer id. `earlier`: the sources that earlier answers cite, by marker in lower case;
-    their markers never come to mean another source."""
+    these markers are never given to another source."""
 
     format: str
     collections: Mapping[str, CollectionSpec] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class CitationIndex:
     _formats: dict[str, None] = field(default_factory=dict)  # formats of markers in use, in order
 
     def cite(self, item: Item, **changes: Any) -> Item:
-        """Add an item; return it with its marker as `citation_id`, its `key`, a checked URL, a
+        """Add an item and return it with its marker as `citation_id`, its `key`, a checked URL,
         title and content without unseen characters, and the `changes`. Raises ValueError if every
         id of the key is in use."""
         key = key_of(item)
@@ -58,7 +58,7 @@ class CitationIndex:
             return WEB
         try:
             declared = self.collections[item.collection].schemes
-        except (KeyError, HostError):  # of another source, or declared with a mistake
+        except (KeyError, HostError):  # another source's collection, or one with an invalid file
             declared = ()
         return (*WEB, *LOCAL, *declared)
 
@@ -79,8 +79,8 @@ class CitationIndex:
         return number
 
     def reformat(self, format: str) -> None:
-        """Use another format for new markers; ids stay, and markers in earlier formats are still
-        read."""
+        """Use another format for new markers. Ids stay the same, and markers in earlier formats are
+        still read."""
         self.format = format
 
     @property
@@ -89,8 +89,8 @@ class CitationIndex:
         return Grammar.of(*{**self._formats, self.format: None})
 
     def find(self, id: str) -> Item | None:
-        """Return the item of an id, or None; upper and lower case are the same. A text of digits is
-        a number of `{index}`: an id has letters."""
+        """Return the item of an id, in any case, or None. A text of digits is a number of
+        `{index}`, since every id has a letter."""
         if id.isdecimal():
             numbered = next((key for key, n in self._numbers.items() if n == int(id)), "")
             return self._items.get(numbered) if self._counts else None
@@ -105,8 +105,8 @@ class CitationIndex:
         return self.earlier.get(marker.lower())
 
     def _new_id(self, key: str, item: Item) -> str:
-        """Return a free id of the source: the one that an earlier answer cites it by, else the
-        shortest that none of them uses."""
+        """Return a free id of the source: the one by which an earlier answer cites it, else the
+        shortest that no earlier answer uses."""
         ids = (short_id(key, length) for length in range(SHORTEST, LONGEST))
         free: Iterator[str] = (id for id in ids if id not in self._items)
         if self.earlier and "{index}" not in self.format:

@@ -15,7 +15,7 @@ from groundhook.host.citations.ids import LONGEST, SHORTEST
 from groundhook.host.core.types.markers import halves
 
 SHORTEST_FENCE = 3  # backticks or tildes that make a fence of code
-DISTINCTIVE = 3  # characters of a marker's prefix from which on it is not ordinary text
+DISTINCTIVE = 3  # characters; a marker with a prefix of this length is not ordinary text
 
 
 LONGEST_NUMBER = 3  # digits of `{index}`
@@ -42,7 +42,7 @@ Piece = Plain | Marker
 
 @dataclass(frozen=True)
 class Line:
-    """The part of a line that decides whether it is a fence of code (CommonMark 0.31, 4.5)."""
+    """The properties of a line that decide whether it is a fence of code (CommonMark 0.31, 4.5)."""
 
     indent: int = 0  # leading blanks
     sign: str = ""  # its first character if a backtick or tilde; `-` for any other
@@ -120,8 +120,8 @@ class Grammar:
         return any(_could_begin(text, *form) for form in self.forms)
 
     def beginning(self, text: str, start: int = 0) -> int:
-        """Return the position from `start` on where an incomplete marker may begin; the length of
-        the text if there is none."""
+        """Return the position from `start` on where an incomplete marker may begin; without one the
+        length of the text."""
         reach = max(len(before) + LONGEST + len(after) for before, after, _ in self.forms)
         return next(
             (
@@ -164,8 +164,8 @@ def _could_begin(text: str, before: str, after: str, numbered: bool) -> bool:
 def read(
     reading: Reading, text: str, grammar: Grammar, *, last: bool = False
 ) -> tuple[Reading, list[Piece]]:
-    """Read more of an answer; return the new state and the pieces that are complete. Text that may
-    still become a marker is held back until the next call or the `last`."""
+    """Read more of an answer and return the new state and the complete pieces. Text that may still
+    become a marker is held back until the next call, or the `last` one."""
     pieces: list[Piece] = []
     state = replace(reading, held="")
     for line in _split_lines(reading.held + text):
@@ -177,7 +177,7 @@ def read(
 def _read_line(
     state: Reading, text: str, grammar: Grammar, *, last: bool
 ) -> tuple[Reading, list[Piece]]:
-    """Read a line or a part of one; return the new state and the pieces."""
+    """Read a line or a part of one and return the new state and the pieces."""
     ended = text.endswith("\n")
     line = state.line.extend(text.removesuffix("\n"))
     # A line that begins with backticks is prose if another backtick follows in it.
@@ -234,7 +234,7 @@ def _join(pieces: Iterable[Piece]) -> list[Piece]:
 def defuse(text: str, grammar: Grammar) -> str:
     """Return `text` with an invisible word joiner in every marker: a document that contains
     `#ref:a1b2` is quoted without citing a source."""
-    # Repeated: a marker that overlaps with a broken one is found in the next round.
+    # Repeated, since a marker that overlaps with a broken one is found only in the next round.
     while grammar.pattern.search(text):
         text = grammar.pattern.sub(_break_marker, text)
     return text

@@ -17,6 +17,7 @@ from groundhook.host.core.types.uses import (
     USES,
     Use,
 )
+from groundhook.host.output.document_text import paragraph
 
 DOCUMENT = Path("docs/delegation.md")
 BEGIN, END = (
@@ -51,13 +52,11 @@ def with_section(document: str) -> str:
 
 def _use(use: Use[Any, Any]) -> Iterator[str]:
     yield f"### {use.name}\n"
-    yield f"{' '.join((use.asks.__doc__ or '').split())} {_CONFIGURED[use.name]}.\n"
-    yield (
-        "Names of the tool if only the server is configured:"
-        f" {', '.join(f'`{name}`' for name in use.tools)}.\n"
-    )
+    yield paragraph(f"{use.asks.__doc__ or ''} {_CONFIGURED[use.name]}.") + "\n"
+    names = ", ".join(f"`{name}`" for name in use.tools)
+    yield paragraph(f"If only the server is configured, its tool is found by name: {names}.") + "\n"
     yield from _table("request", use.asks)
-    yield f"The answer is {' '.join((use.answers.__doc__ or '').split())}\n"
+    yield paragraph(f"The answer is {use.answers.__doc__ or ''}") + "\n"
     yield from _table("answer", use.answers)
     yield "<details><summary>JSON Schema of both</summary>\n"
     schemas = _drop_titles(

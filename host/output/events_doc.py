@@ -35,6 +35,7 @@ from groundhook.host.core.types.search import (
     Sentences,
 )
 from groundhook.host.core.types.turn import Usage
+from groundhook.host.output.document_text import cell, paragraph
 
 DOCUMENT = Path("docs/events.md")
 COMMON = ("type", "turn_id", "at_ms")
@@ -48,11 +49,10 @@ A turn is an ordered stream of events. The terminal shows it, `groundhook chat -
 (one JSON object on each line, UTF-8, nothing else on standard output), and `host.stream(…)` yields
 it in Python. Clients must ignore unknown types and fields; fields are added, never renamed.
 
-A turn begins with `stream_start` and ends with `stream_end`, also if it fails: an `error` then
-comes before the end, and the exit code of `groundhook chat` is 1 instead of 0. A turn that cannot
-begin (no such assistant, a file that cannot be read) is one `error` and nothing else. A failed
-search, a slow source and a failed reranker do not end a turn: they are `error` of
-`search_complete` and a `warning`.
+A turn begins with `stream_start` and ends with `stream_end`. If it fails, an `error` comes before
+the end, and the exit code of `groundhook chat` is 1 instead of 0. A turn that cannot begin (an
+unknown assistant, a file that cannot be read) is a single `error`. A failed search, a slow source
+and a failed reranker do not end a turn: they are `error` of `search_complete` and a `warning`.
 
 ## Events for readers outside
 
@@ -134,11 +134,11 @@ def _tag(schema: dict[str, Any]) -> str:
 
 def _section(title: str, schema: dict[str, Any], left_out: Sequence[str]) -> str:
     rows = [
-        f"| `{name}` | {_type(field)} | {_note(field)} |"
+        f"| `{name}` | {_type(field)} | {cell(field.get('description', ''))} |"
         for name, field in schema["properties"].items()
         if name not in left_out
     ]
-    summary = schema.get("description", "").partition("\n\n")[0].replace("\n", " ")
+    summary = paragraph(schema.get("description", "").partition("\n\n")[0])
     return "\n".join(
         [f"## {title}", "", summary, "", "| field | type | |", "|---|---|---|", *rows, ""]
     )
@@ -157,10 +157,6 @@ def _type(field: dict[str, Any]) -> str:
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {}))}"
     return str(field.get("type", "any value"))
-
-
-def _note(field: dict[str, Any]) -> str:
-    return str(field.get("description", "")).replace("\n", " ").replace("|", "\\|")
 
 
 def _example_events() -> Iterator[Event]:

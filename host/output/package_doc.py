@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groundhook.host.config.file_schemas import KINDS
+from groundhook.host.output.document_text import cell, paragraph
 
 DOCUMENT = Path("docs/package-reference.md")
 
@@ -49,24 +50,25 @@ def _kind(kind: str) -> Iterator[str]:
     schema = model.model_json_schema(by_alias=False)
     definitions = schema.get("$defs", {})
     yield f"## `{files}`\n"
-    yield f"{_sentence(schema.get('description', ''))} `groundhook schema {kind}`.\n"
+    about = _sentence(schema.get("description", ""))
+    yield paragraph(f"{about} `groundhook schema {kind}`.") + "\n"
     if kind in _NOTES:
-        yield f"{_NOTES[kind]}\n"
+        yield paragraph(_NOTES[kind]) + "\n"
     yield "| key | type | default | |"
     yield "|---|---|---|---|"
     for path, each in _leaves(schema, definitions, "", ()):
         if path != "id":
-            default = _cell(json.dumps(each["default"], ensure_ascii=False))
+            default = cell(json.dumps(each["default"], ensure_ascii=False))
             shown = "" if each["default"] in ("", None, [], {}) else f"`{default}`"
-            kinds = _cell(_type(each, definitions))
-            yield f"| `{path}` | {kinds} | {shown} | {_cell(each.get('description', ''))} |"
+            kinds = cell(_type(each, definitions))
+            yield f"| `{path}` | {kinds} | {shown} | {cell(each.get('description', ''))} |"
     yield ""
 
 
 def _leaves(
     schema: Mapping[str, Any], definitions: Mapping[str, Any], path: str, within: tuple[str, ...]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the keys, those of sections below them by their paths."""
+    """Yield the keys; those of sections are named by their paths."""
     for name, each in schema.get("properties", {}).items():
         full = f"{path}.{name}" if path else name
         reference = str(each.get("$ref", each.get("items", {}).get("$ref", ""))).rpartition("/")[2]
@@ -98,10 +100,6 @@ def _type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 def _sentence(text: str) -> str:
     joined = " ".join(text.split())
     return joined if joined.endswith(".") else f"{joined}."
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

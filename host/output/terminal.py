@@ -115,8 +115,8 @@ class Terminal:
         match event:
             case (
                 StreamStart()
-                | Reasoning()  # before the answer, which is shown
-                | DocumentsSearchStarted()  # beside tool_start and tool_result
+                | Reasoning()  # only the answer is shown
+                | DocumentsSearchStarted()  # tool_start and tool_result show the same
                 | DocumentsSearchCompleted()
             ):
                 pass
@@ -159,7 +159,7 @@ class Terminal:
                 assert_never(event)
 
     def close(self) -> None:
-        """Write the text that is held back; to be called also if the turn was left early."""
+        """Write the text that is held back. Call it also when the turn is left early."""
         self._enter(None)
 
     # ---- searches and tools
@@ -182,7 +182,7 @@ class Terminal:
         """Write the question that is searched for, if it differs from the user's."""
         searched = node.data.get("searched")
         if node.type == "rewrite" and searched and searched != node.data.get("question"):
-            text = f"As a question of its own: {shortened(one_line(searched), SHOWN_QUERY)}"
+            text = f"Searched as: {shortened(one_line(searched), SHOWN_QUERY)}"
             self._show_progress("search", text, "dim")
 
     def _show_search_end(self, event: SearchComplete) -> None:
@@ -337,8 +337,8 @@ class Terminal:
     # ---- lines
 
     def _print_warning(self, event: Warned) -> None:
-        """Print a warning, if it is the first of several with the same message: calls of one turn
-        may have the same problem."""
+        """Print a warning unless one with the same message was printed: several calls of a turn may
+        have the same problem."""
         if event.message not in self._warned:
             self._warned.add(event.message)
             self._warnings.append(self._print_problem("warning", event, "yellow"))
@@ -351,8 +351,8 @@ class Terminal:
         return line
 
     def _write_line(self, text: Styled, *, whole: bool = False) -> None:
-        """Write a line. A terminal cuts a line that does not fit, unless `whole`: the message of a
-        failure must be readable to its end."""
+        """Write a line. On a terminal a long line is cut, unless it is to be shown `whole`: the
+        message of a failure must be readable to its end."""
         if self._out.is_terminal and not whole:
             self._print(text, no_wrap=True, overflow="ellipsis")
         else:

@@ -1,5 +1,5 @@
 """Sends traces to an OTLP endpoint: one span for each step, with the attributes of OpenTelemetry's
-GenAI conventions, of OpenInference and of LangSmith. The one module that uses OpenTelemetry's SDK.
+GenAI conventions, of OpenInference and of LangSmith. The only module that uses OpenTelemetry's SDK.
 
 Spans wait in a bounded queue, which a thread of the SDK sends; a turn never waits for it. Spans
 beyond its size are dropped. Without `content` a span has no texts: no questions, answers, labels or
@@ -49,7 +49,7 @@ _KINDS: Mapping[str, tuple[str, str, str]] = {
     "rank": ("rerank", "RERANKER", "chain"),
 }
 _CHAIN = ("", "CHAIN", "chain")
-# The host's other steps. Names of other types are a hook's own words.
+# The host's other steps. All other types are named by hooks.
 _OTHERS = frozenset(
     [
         "context",
@@ -112,7 +112,7 @@ class TraceExport:
 
     def close(self) -> None:
         """Send the waiting spans, for at most two seconds. Blocks."""
-        # The SDK would wait for half a minute if the endpoint does not answer.
+        # With its own default the SDK waits half a minute for an endpoint that does not answer.
         closing = threading.Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
         closing.join(LONGEST_CLOSE_S)
@@ -139,7 +139,8 @@ class TraceExport:
         return span
 
     def _end(self, span: Span, node: TraceNode) -> None:
-        # Hooks name steps and details freely: without content only the host's own are sent.
+        # Hooks choose the names of steps and details, which may contain texts: without `content`
+        # only the host's own are sent.
         for name, value in node.data.items() if self._content or _is_own(node) else ():
             number = isinstance(value, bool | int | float)
             for attribute in _TOKENS.get(name, ()) if number else ():

@@ -18,8 +18,8 @@ MOST_ITEMS = 20  # shown of the remaining items, and of the dropped ones
 
 def trace_tree(nodes: Iterable[TraceNode], warnings: Iterable[Styled] = ()) -> Tree:
     """Return the steps in the order of their beginning; below a merge its items, best first, and
-    then the dropped ones. The warnings of the turn come last: with searches at the same time it is
-    not certain to which step a warning belongs."""
+    then the dropped ones. The warnings of the turn come last: since searches run at the same time,
+    it is not certain to which step a warning belongs."""
     trees: dict[str, Tree] = {"": Tree(Styled("Trace", "bold"))}
     for node in nodes:
         tree = trees[node.id] = trees.get(node.parent, trees[""]).add(_node_line(node))

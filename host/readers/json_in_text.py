@@ -1,8 +1,7 @@
-"""JSON in texts of models, people and hooks: the first value, repaired where its form is slightly
+"""JSON in texts of models, people and hooks: the first value, repaired if its form is slightly
 wrong. Pure.
 
-A value is read as a whole or not at all: a part of a broken or cut value would be taken for all of
-it.
+A value is read as a whole or not at all: a part of a broken or cut value would look complete.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 # Hardly any text is wider than this times its estimated width (half the font size per letter).
 WIDEST = 1.4
-# In font sizes: text that starts so far after the end of the previous text is another table cell.
+# In font sizes: text that starts this far after the end of the previous text is another table cell.
 CELLS_APART = 2.0
-# In font sizes: text that ends so far before right-to-left text is another word.
+# In font sizes: text that ends this far before right-to-left text is another word.
 WORDS_APART = 0.3
 # NUL is not text; the bullets of Word and LibreOffice are characters of a symbol font.
 _SIGNS = {0: " ", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓", 0xF02D: "–"}
@@ -57,7 +57,7 @@ def read_pdf(data: bytes) -> Pdf:
     with extra("documents", "reading PDF files", IngestError):
         from pypdf import PdfReader
 
-    # It logs each repair; failures are raised.
+    # pypdf logs each repair; what it cannot repair is raised.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     with _translate_errors():
         reader = PdfReader(io.BytesIO(data))
@@ -80,7 +80,7 @@ def read_pdf(data: bytes) -> Pdf:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Raise what the parser raises as IngestError."""
+    """Raise errors of the parser as IngestError."""
     from pypdf.errors import PyPdfError
 
     try:
@@ -317,7 +317,7 @@ _ASCII = re.compile("[0-9A-Za-z]")
 _ARABIC_DIGITS = re.compile(
     "[\u0660-\u0669\u06f0-\u06f9]+(?:[.,/:\u066b\u066c][\u0660-\u0669\u06f0-\u06f9]+)*"
 )
-# Characters without a direction, also beside digits; the same set as the library's.
+# Characters without a direction, also next to digits; the same set as the library's.
 _LOOSE = " !\"&'()*+,-./:;<=>?@"
 
 

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that does not wait without end. Needs the extra `postgresql`."""
+"""A connection to PostgreSQL whose waits have a limit. Needs the extra `postgresql`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from groundhook.host.storage.sql import Row
 
 
 class Connection(psycopg.Connection[Row]):
-    """Waits at most `answer_s` seconds for the answer to a statement; None: without end. A server
-    that answers later gets no more statements: the connection is to be closed."""
+    """Waits at most `answer_s` seconds for the answer to a statement; None: without a limit. After
+    that the connection must be closed: the answer would arrive in place of a later one."""
 
     answer_s: float | None = None
 

@@ -16,7 +16,7 @@ C = TypeVar("C", bound=Connection)
 
 
 class IdleConnections(Generic[C]):
-    """Thread-safe. `closed` is the message of the error after `close`."""
+    """Idle connections, for any thread. `closed` is the message of the error after `close`."""
 
     def __init__(self, closed: str) -> None:
         self._message = closed

@@ -20,9 +20,9 @@ def open_storage(
     noun: str,
     busy: tuple[str, int] | None = None,
 ) -> Iterator[Storage]:
-    """Open the storage of the rows of `parts`; `noun` names it in errors. The first use makes it.
-    `busy` is another setting for the wait for a locked file, and its value. Leaving closes every
-    connection. Raises ConfigError for a URL that is none."""
+    """Yield the storage of the rows of `parts`; `noun` names it in errors. The first use creates
+    it. `busy` is another setting for the wait for a locked file, and its value. Leaving closes
+    every connection. Raises ConfigError for a URL that is not valid."""
     setting, busy_ms = busy or ("store.busy_ms", settings.busy_ms)
     hint_busy = f"another process has locked it; {setting} sets how long to wait"
     storage: Storage

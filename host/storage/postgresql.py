@@ -1,8 +1,8 @@
 """Rows in a PostgreSQL database, which several machines may share. Needs the extra `postgresql`.
 
 Connections are kept open between transactions. One that the server has closed in the meantime is
-replaced before its first statement; a transaction that breaks off is never repeated. No transaction
-waits without end: neither for a lock of another session nor for a server that does not answer.
+replaced before its first statement; a transaction that breaks off is never repeated. Waits for a
+lock of another session, and for a server that does not answer, have a limit.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class PostgresqlStorage:
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
-        """A transaction that sees one state of the rows."""
+        """Yield a transaction that sees one state of the rows."""
         with self._transaction("begin isolation level repeatable read, read only") as sql:
             yield sql
 
     @contextmanager
     def writing(self) -> Iterator[_Statements]:
-        """A transaction that may change rows, committed unless the block raises."""
+        """Yield a transaction that may change rows, committed unless the block raises."""
         with self._transaction("begin") as sql:
             yield sql
 
@@ -71,7 +71,7 @@ class PostgresqlStorage:
                 yield _Statements(db)
                 db.execute("commit")
                 reusable = True
-            # An error of the caller's work: the connection itself is sound.
+            # An error of the caller's work: the connection itself can be reused.
             except HostError:
                 db.execute("rollback")
                 reusable = True
@@ -81,11 +81,11 @@ class PostgresqlStorage:
                 self._idle.give_back(db, reusable=reusable and not db.closed)
 
     def _begin(self, begin: str) -> Connection:
-        """A connection with a transaction begun. If the server has closed an idle one, it has
-        closed all of them: they are not tried one after the other."""
+        """Return a connection whose transaction has begun. If the server has closed an idle one, it
+        has closed all of them, so they are not tried one after the other."""
         import psycopg
 
-        # One trip to the server; several statements cannot be prepared.
+        # In one trip to the server, unprepared: several statements cannot be prepared.
         statements = f"{begin}; {self._lock_timeout}".encode()
         if (db := self._idle.take()) is not None:
             try:
@@ -118,7 +118,7 @@ class PostgresqlStorage:
         if self._ready:
             return
         with db.transaction():
-            # Processes that start together would make the tables at the same time.
+            # A lock, since processes that start together would create the tables at the same time.
             db.execute("select pg_advisory_xact_lock(%(id)s)", {"id": _LOCK})
             migrate(_Statements(db), self._parts, self._name)
         self._ready = True
@@ -204,6 +204,6 @@ def _parse_url(url: str) -> tuple[str, str]:
     if scheme not in SCHEMES:
         raise ConfigError(
             "`store.url` is not the URL of a PostgreSQL database",
-            hint="write postgresql://user:password@host/database; leave it out for SQLite files",
+            hint="write postgresql://user:password@host/database; omit it for SQLite files",
         )
     return url.replace(f"{scheme}:", "postgresql:", 1), place

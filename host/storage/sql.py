@@ -1,8 +1,8 @@
 """The port of a storage of rows: a SQLite file or a PostgreSQL database.
 
 Statements are written once, for both: `:name` for a value, `blob` and `bigint` as types, no
-function that only one of them has. A text may be any without half of a surrogate pair. A part of
-the host (the chats, the memory) declares its tables as a `Part`; parts may share a storage.
+function that only one of them has. Any text without half of a surrogate pair can be stored. A part
+of the host (the chats, the memory) declares its tables as a `Part`; parts may share a storage.
 """
 
 from __future__ import annotations
@@ -49,17 +49,18 @@ class Sql(Protocol):
         ...
 
     def lock(self, name: str, /) -> None:
-        """Wait until no other transaction holds the lock of this name, and hold it to the end: for
-        changes that depend on rows which they read, or which may not exist yet."""
+        """Wait until no other transaction holds the lock of this name, and hold it to the end of
+        this one: for changes that depend on rows which were read, or may not exist yet."""
         ...
 
     def try_lock(self, name: str, /) -> bool:
-        """Hold the lock to the end if no other transaction does; return whether."""
+        """Take the lock to the end of the transaction if no other transaction holds it, and return
+        whether it was taken."""
         ...
 
     def be_patient(self) -> None:
-        """Wait for the statements of this transaction however long they take: for one that changes
-        very many rows."""
+        """Wait without a limit for the statements of this transaction, which changes very many
+        rows."""
         ...
 
 
@@ -69,15 +70,16 @@ class Storage(Protocol):
 
     @property
     def writers(self) -> int:
-        """How many threads may write at the same time."""
+        """Number of threads that may write at the same time."""
         ...
 
     def reading(self) -> AbstractContextManager[Sql]:
-        """A transaction that sees one state of the rows."""
+        """Return a context manager that yields a transaction, which sees one state of the rows."""
         ...
 
     def writing(self) -> AbstractContextManager[Sql]:
-        """A transaction that may change rows; committed unless the block raises."""
+        """Return a context manager that yields a transaction, which may change rows and is
+        committed unless the block raises."""
         ...
 
     def close(self) -> None:
@@ -116,7 +118,7 @@ class Threads:
         self._writing = anyio.CapacityLimiter(storage.writers)
 
     async def read(self, work: Callable[[Sql], Result]) -> Result:
-        """Return `work` of a transaction that reads. Raises StorageError."""
+        """Run `work` in a transaction that reads and return its result. Raises StorageError."""
 
         def run() -> Result:
             with self._storage.reading() as sql:
@@ -126,9 +128,9 @@ class Threads:
             return await anyio.to_thread.run_sync(run, limiter=self._reading)
 
     async def write(self, work: Callable[[Sql], Result], *, abandon: bool = False) -> Result:
-        """Return `work` of a transaction that may change rows. Raises StorageError. If the caller
-        is cancelled it waits for the transaction, unless it may `abandon` it: it then ends by
-        itself, some time later."""
+        """Run `work` in a transaction that may change rows and return its result. Raises
+        StorageError. A cancelled caller waits for the transaction, unless it may `abandon` it: the
+        transaction then ends some time later, in its thread."""
 
         def run() -> Result:
             with self._storage.writing() as sql:

@@ -12,11 +12,11 @@ from groundhook.host.core.errors import StorageError
 from groundhook.host.storage.sql import Part, Row, migrate
 from groundhook.host.storage.sqlite_file import SqliteFile
 
-NEWEST = 1  # of `user_version`, which files had before each part had a version of its own
+NEWEST = 1  # `user_version` of files from before each part had a version of its own
 
 
 class SqliteStorage:
-    """Rows in the file `path`. `noun` names it in errors: "the chats"; `hint_busy` is the advice
+    """Rows in the file `path`. `noun` names them in errors: "the chats". `hint_busy` is the advice
     when another process holds the lock for longer than `busy_ms`."""
 
     writers = 1  # SQLite has one writer at a time; more threads would wait for each other
@@ -37,7 +37,7 @@ class SqliteStorage:
 
     @contextmanager
     def reading(self) -> Iterator[_Statements]:
-        """A transaction that sees one state of the rows."""
+        """Yield a transaction that sees one state of the rows."""
         with self._file.connection() as db:
             db.execute("begin")
             try:
@@ -47,7 +47,7 @@ class SqliteStorage:
 
     @contextmanager
     def writing(self) -> Iterator[_Statements]:
-        """A transaction with the write lock, committed unless the block raises."""
+        """Yield a transaction with the write lock, committed unless the block raises."""
         with self._file.writing() as db:
             yield _Statements(db)
 
@@ -74,10 +74,10 @@ class _Statements:
         return self._db.execute(sql, values).rowcount
 
     def lock(self, name: str, /) -> None:
-        """Do nothing: a transaction that writes is alone."""
+        """Do nothing: the file has one writer at a time."""
 
     def try_lock(self, name: str, /) -> bool:
         return True
 
     def be_patient(self) -> None:
-        """Do nothing: a statement takes as long as it takes."""
+        """Do nothing: statements have no time limit."""

@@ -58,14 +58,14 @@ class SqliteFile:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for the block. After a failure it is closed and not reused."""
+        """Yield a connection. After a failure it is closed and not reused."""
         with self._translate_errors():
             db = self._idle.take() or self._open()
             reusable = False
             try:
                 yield db
                 reusable = True
-            # An error of the caller's work: the connection itself is sound.
+            # An error of the caller's work: the connection itself can be reused.
             except HostError:
                 reusable = True
                 raise
@@ -74,8 +74,8 @@ class SqliteFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction with the write lock, committed unless the block raises."""
-        # SQLite polls for a lock with growing pauses; a lock between our own threads is faster.
+        """Yield a transaction with the write lock, committed unless the block raises."""
+        # A lock between our own threads, since SQLite polls for its own with growing pauses.
         with self._writing, self.connection() as db:
             db.execute("begin immediate")
             with db:
@@ -96,7 +96,7 @@ class SqliteFile:
 
     def _open(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        # What is kept is private to the owner; SQLite gives its other files the same mode.
+        # The data is private to the owner; SQLite gives its other files the same mode.
         self._path.touch(mode=0o600)
         db = sqlite3.connect(
             self._path, timeout=self._busy_s, isolation_level=None, check_same_thread=False

@@ -19,7 +19,7 @@ from groundhook.host.core.types.events import (
     Warned,
 )
 from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.testing.tape import model_call
+from groundhook.host.testing.taped_models import model_call
 
 MEASURED = frozenset({"turn_id", "at_ms", "duration_ms", "timings"})  # differ in each run
 _FINDING = ("message", "code", "file", "line", "column", "hint")

@@ -52,7 +52,7 @@ class CannedSource:
         page = self.pages.get(request.query, self.pages.get(ANY))
         if page is None:
             raise SourceError(
-                f"no canned answer for {request.query!r}",
+                f"the table has no answer for {request.query!r}",
                 hint=suggestion(request.query, sorted(self.pages)),
             )
         if isinstance(page, SourceError):

@@ -1,5 +1,5 @@
 """Recorded answers of sources and models, for tests with the same result in every run: one JSON
-file beside each file of tests.
+file for each file of tests.
 
     {"now": "2026-03-01T12:00:00+00:00", "seed": 1, "web": false, "calls": [
       {"call": "kb search", "request": {"query": "…", "limit": 5}, "answers": [{"items": […]}]}
@@ -8,7 +8,7 @@ file beside each file of tests.
 A call is found by its canonical request: only the keys that are set, sorted, and text of several
 lines as a list of lines, so that differences are readable line by line. A request that is repeated
 has several answers, in order; the last one applies to all further repetitions. This module owns the
-file and the look-up; `host.testing.tape` defines the calls.
+file and the look-up; `host.testing.tape` and its users define the calls.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class _File(Value):
 
 @dataclass
 class Cassette:
-    """The recordings of one file of tests. `recording`: real answers are recorded; else every
-    answer must be recorded already. `home` is the app's folder, which is written as `/app`: a
-    recording must not have paths of the machine."""
+    """The recordings of one file of tests. `recording`: real answers are recorded; otherwise every
+    answer must be recorded already. `home` is the app's folder, which is written as `/app`, so that
+    a recording is the same on every machine."""
 
     path: Path
     shown: str
@@ -126,7 +126,7 @@ class Cassette:
         return 0 if self.recording else sum(key not in self._played for key in self._calls)
 
     def save(self) -> bool:
-        """Write the recordings; return whether the file changed. Without recordings the file is
+        """Write the recordings and return whether the file changed. Without recordings the file is
         removed."""
         before = self.path.read_text(encoding="utf-8") if self.path.is_file() else ""
         after = self._write_text() if self._calls else ""
@@ -135,7 +135,7 @@ class Cassette:
         if after:
             fresh = self.path.with_suffix(".writing")
             fresh.write_text(after, encoding="utf-8")
-            # A run that is interrupted leaves the old file whole.
+            # Renamed when it is complete: an interrupted run does not damage the old file.
             fresh.replace(self.path)
         else:
             self.path.unlink()

@@ -1,5 +1,5 @@
-"""Recorded answers of everything that hooks use besides searches and models: MCP servers, records,
-web hosts."""
+"""MCP servers, records and web hosts on a cassette: what hooks use in addition to searches and
+models."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not
 
 @dataclass(frozen=True)
 class TapedServers:
-    """`ToolServers` whose answers are recorded. `declared` returns the tools of a server of which
-    nothing is recorded; None where they must be."""
+    """`ToolServers` whose answers are recorded. `declared` returns the tools of a server without
+    recordings; None if the server must have recordings."""
 
     tape: Tape
     real: ToolServers
@@ -84,7 +84,7 @@ def declared_tools(app: App, server: str) -> list[dict[str, Any]] | None:
 def _steps(app: App) -> Iterator[str]:
     """Yield the servers, with their tools, to which assistants delegate steps."""
     for id in app.packages:
-        with suppress(HostError):  # of a package that a test may not need; the check reports it
+        with suppress(HostError):  # an invalid package, which `groundhook check` reports
             settings = app.settings_for(app.packages.named(id)).settings
             rerank = (settings.search.rerank.mcp or "").removeprefix("mcp:")
             for name in (*settings.uses.model_dump().values(), f"mcp:{rerank}"):
@@ -94,7 +94,7 @@ def _steps(app: App) -> Iterator[str]:
 
 
 class TapedWeb(WebClients):
-    """Clients whose answers are recorded. A recorded request has the names of its headers alone:
+    """Clients whose answers are recorded. A recorded request has only the names of its headers:
     their values may be API keys."""
 
     def __init__(self, tape: Tape, real: WebClients) -> None:

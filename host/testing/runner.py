@@ -90,7 +90,7 @@ class Runner:
                     yield result
 
     async def _run_file(self, id: str, path: Path) -> AsyncGenerator[Result | FileEnd]:
-        """Run the tests of one file; yield their results, then the end of the file."""
+        """Run the tests of one file and yield their results, then the end of the file."""
         shown = path.relative_to(self.host.app.root).as_posix()
         began = time.perf_counter()
 

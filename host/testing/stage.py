@@ -44,18 +44,14 @@ from groundhook.host.testing.answer import Requests, answer_of
 from groundhook.host.testing.canned import ANY, CannedSource
 from groundhook.host.testing.cassette import Cassette, NotRecorded
 from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb, declared_tools
-from groundhook.host.testing.tape import (
-    OwnReranker,
-    Tape,
-    TapedDocuments,
-    TapedModel,
-    TapedReranker,
-    TapedSource,
-)
+from groundhook.host.testing.tape import Tape
+from groundhook.host.testing.taped_models import TapedModel
+from groundhook.host.testing.taped_rerankers import OwnReranker, TapedReranker
+from groundhook.host.testing.taped_sources import TapedDocuments, TapedSource
 from groundhook.host.turn.context import Randomness, Runtime
 
 _OUTCOMES = {"warning": "the turn warned", "error": "the turn failed"}
-COMPUTED = frozenset({"score"})  # rerankers without a service, which need no recording
+COMPUTED = frozenset({"score"})  # rerankers that use no service, so that nothing is recorded
 OWN = "agent"  # the reranker that is an assistant of the app
 
 
@@ -122,7 +118,7 @@ class Stage:
         self.console.append(message if level == "info" else f"{level}: {message}")
 
     async def warn(self, code: str, message: str, place: Place | None = None, /) -> None:
-        """Note an uncaught error, which fails the test; write any other warning to the console."""
+        """Record an uncaught error, which fails the test; write other warnings to the console."""
         if code == UNCAUGHT:
             self.uncaught.append((message, place))
         else:
@@ -207,8 +203,8 @@ class WatchedSource:
 @dataclass(frozen=True)
 class ScriptedTurn:
     """A `Connector` with the answers that a test gives for its turn. An assistant that does a step
-    of the turn gets its recorded answer; without one its model answers with an empty text, so that
-    a hook that needs no model works and any other step fails, with a warning."""
+    of the turn gets its recorded answer. Without a recording its model answers with an empty text:
+    a hook that needs no model works, and any other step fails with a warning."""
 
     script: ScriptedConnector
     taped: TapedModel

@@ -16,7 +16,8 @@ from groundhook.host.core.errors import SourceRateLimited, SourceTimeout
 from groundhook.host.core.ports import SourceResult
 from groundhook.host.core.types.search import GraphNode, Item
 from groundhook.host.testing.cassette import Cassette, NotRecorded, canonical, joined, lines
-from groundhook.host.testing.tape import Tape, error_of, failure, found_of, recorded_found, replay
+from groundhook.host.testing.tape import Tape, error_of, failure, replay
+from groundhook.host.testing.taped_sources import found_of, recorded_found
 from tests.testing.conftest import RunTests, rerun
 
 ASKS = """

@@ -117,4 +117,4 @@ async def test_the_terminal_shows_what_is_searched_where_it_differs(make_app: Ma
     terminal = Terminal(console(out), console(err))
     for event in await run(app_with(make_app), MESSAGES):
         terminal.show(event)
-    assert out.getvalue().count(f"As a question of its own: {BUILTIN}") == 1
+    assert out.getvalue().count(f"Searched as: {BUILTIN}") == 1

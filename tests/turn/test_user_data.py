@@ -105,7 +105,7 @@ async def test_a_missing_document_is_reported_as_a_failed_search(
 ) -> None:
     messages = asking(("kb_document", "docs/gone.md"))
     events = await turn(app_with(make_app, PACKAGE), messages, Library({}))
-    assert "no canned answer" in of(events, "search_complete")[0].error
+    assert "the table has no answer" in of(events, "search_complete")[0].error
     assert len(of(events, "warning")) == 1
     assert end(events).content == "Fine."
 
