@@ -2,10 +2,10 @@
 call above `host.search` of the same question has its arguments checked, its answer built and its
 sources cited; `searchDatasets` also counts all results, and `search` of memories asks which of them
 are superseded, in a request of its own. What is found in another language is the embedding model's
-limit: sections of books are found in the first place for 22 of 33 intents, and for 28 once a model
-has translated the intent (sums of the rows "of 17 intents" and "of 16 intents kept aside"). Words
-that mean nothing find datasets too, and the answer says that they are not close: a threshold that
-left them out would lose right answers in other languages.
+limit: a model that translates the intent finds more sections of books (the rows "translated").
+Words that mean nothing find datasets and sections too, and the answer says that they are near
+matches only: a threshold that left them out would lose right answers in other languages. What an
+export of traces adds to a turn, the processor spends on spans, whether or not an endpoint answers.
 
 `python -m bench.toolkits [KIND ...] [--data DIR]`: each module of this folder with a function
 `measure(data)` is a kind. `data` is a folder with collections in BEIR's layout, or None; what needs

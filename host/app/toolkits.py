@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from groundhook.host.app.parts import TOOLKIT, make_part
@@ -18,6 +18,15 @@ from groundhook.host.core.types.collection_spec import CollectionSpec
 from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 
 
+@dataclass(frozen=True)
+class _Made:
+    """A toolkit that was made for a file, and the owners of its collections."""
+
+    spec: ToolkitSpec
+    toolkit: Toolkit
+    owners: Mapping[str, Owner]
+
+
 class Toolkits:
     """Toolkits by full id. After a reload, those whose files have changed are made again; all of
     them if a collection has changed, since they may depend on it."""
@@ -26,7 +35,7 @@ class Toolkits:
         self,
         app: App,
         context: PluginContext,
-        made: dict[str, tuple[ToolkitSpec, Toolkit]] | None = None,
+        made: dict[str, _Made] | None = None,
     ) -> None:
         self._app, self._context = app, context
         self._made = {} if made is None else made
@@ -43,10 +52,11 @@ class Toolkits:
         its documents apart; PluginError when its type cannot be made."""
         spec = self._app.toolkits.named(id)
         made = self._made.get(id)
-        if made is None or made[0] != spec:
-            made = self._made[id] = (spec, self._make_toolkit(spec))
-        _refuse_unseparated(self._app, spec, made[1])  # files of collections change as well
-        return made[1]
+        if made is None or made.spec != spec:
+            toolkit = self._make_toolkit(spec)
+            made = self._made[id] = _Made(spec, toolkit, _get_owners(toolkit))
+        _refuse_unseparated(self._app, spec, made.owners)  # files of collections change as well
+        return made.toolkit
 
     def _make_toolkit(self, spec: ToolkitSpec) -> Toolkit:
         types = self._context.plugins.toolkits
@@ -61,7 +71,8 @@ def owners_of(app: App, toolkits: Callable[[str], Toolkit], collection: str) -> 
     found: dict[Owner, None] = {}
     for id in app.toolkits:
         with suppress(HostError):  # a toolkit that cannot be made is reported where it is used
-            for each, owner in _list_owned(app, app.toolkits[id], toolkits(id)):
+            owners = _get_owners(toolkits(id))
+            for each, owner in _list_owned(app, app.toolkits[id], owners):
                 if each.id == collection:
                     found[owner] = None
     return tuple(found) or ("tenant",)
@@ -76,9 +87,9 @@ def _readable(collections: Mapping[str, CollectionSpec]) -> dict[str, Collection
     return found
 
 
-def _refuse_unseparated(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> None:
+def _refuse_unseparated(app: App, spec: ToolkitSpec, owners: Mapping[str, Owner]) -> None:
     """Raise ConfigError if users would see documents of other owners."""
-    for collection, owner in _list_owned(app, spec, toolkit):
+    for collection, owner in _list_owned(app, spec, owners):
         if owner != "app" and not collection.tenant_field:
             raise ConfigError(
                 f"'tenant_field' is missing: the toolkit {spec.id!r} keeps the documents of each"
@@ -88,10 +99,13 @@ def _refuse_unseparated(app: App, spec: ToolkitSpec, toolkit: Toolkit) -> None:
             )
 
 
+def _get_owners(toolkit: Toolkit) -> Mapping[str, Owner]:
+    return toolkit.owners() if isinstance(toolkit, HasOwners) else {}
+
+
 def _list_owned(
-    app: App, spec: ToolkitSpec, toolkit: Toolkit
+    app: App, spec: ToolkitSpec, owners: Mapping[str, Owner]
 ) -> Iterator[tuple[CollectionSpec, Owner]]:
-    if isinstance(toolkit, HasOwners):
-        for name, owner in toolkit.owners().items():
-            with suppress(UnknownName):  # a call and `groundhook check` report it
-                yield app.resolve_collection(spec.assistant, name), owner
+    for name, owner in owners.items():
+        with suppress(UnknownName):  # a call and `groundhook check` report it
+            yield app.resolve_collection(spec.assistant, name), owner
