@@ -33,7 +33,7 @@ class Bridge:
 
     @property
     def kind(self) -> int:
-        """The kind of the current call: one of the three constants."""
+        """Return the kind of the current call: one of the three constants."""
         return self._head[_KIND]
 
     def append_piece(self) -> None:

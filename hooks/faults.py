@@ -147,8 +147,8 @@ def _absence_error(described: str, program: Program) -> HookError:
 
 
 def _null_error(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
-    """`report` has the call (`of`, empty for a return), the path, the value (`was`), the number of
-    further ones, and the stack."""
+    """Return the error of a value without a JSON form. `report` has the call (`of`, empty for a
+    return), the path, the value (`was`), the number of further ones, and the stack."""
     argument = _ARGUMENT.match(report["path"])
     if report["of"]:
         at = f"argument {int(argument[1]) + 1}{argument[2]}" if argument else "its arguments"

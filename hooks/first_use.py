@@ -36,7 +36,8 @@ class _Arguments(TypedDict):
 
 
 class _LazyEngine:
-    """`host.core.ports.HookEngine`, by an engine that is made when a method is first called."""
+    """Passes the calls of `host.core.hook_engine.HookEngine` to an engine that the first one
+    makes."""
 
     def __init__(
         self, tasks: TaskGroup, workers: int | None, cache: Path, environment: Mapping[str, str]

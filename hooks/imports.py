@@ -114,8 +114,8 @@ def _import_hint(name: str) -> str:
 
 
 def _match(pattern: str, name: str) -> tuple[int, str] | None:
-    """Match a name against a pattern: the length before the star, and the text in the star's place;
-    None when it does not match."""
+    """Return how a name matches a pattern: the length before the star, and the text in the star's
+    place; None when it does not match."""
     before, star, after = pattern.partition("*")
     if not star:
         return (len(name) + 1, "") if name == pattern else None

@@ -66,8 +66,8 @@ class Pool:
             self._tasks.start_soon(self._end_compiler, self._compiled)
 
     async def _transpile(self, file: str, source: str, others: Mapping[str, Any]) -> str:
-        """Compile a file, with a second compiler if the first is gone: it may have been killed from
-        outside."""
+        """Return a compiled file as JSON, by a second compiler if the first is gone: it may have
+        been killed from outside."""
         for last in (False, True):
             async with self._starting:
                 worker = self._compiler

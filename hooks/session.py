@@ -153,7 +153,8 @@ class Session:
         return value
 
     async def _run(self, hook: str, arguments: str) -> Done:
-        """Run a hook to its end, in another isolate if its process dies and it may be repeated."""
+        """Run a hook to its end, in another isolate if its process dies and it may be repeated;
+        return the outcome."""
         while True:
             lost = None
             if self._lease is None:
@@ -182,7 +183,7 @@ class Session:
         return await self._answer_calls(lease)
 
     async def _answer_calls(self, lease: Lease) -> Done | Lost:
-        """Answer host calls until the code has ended."""
+        """Answer host calls until the code has ended; return how it ended."""
         while True:
             event = await lease.event()
             if not isinstance(event, Called):
@@ -264,7 +265,7 @@ class Session:
 
     async def _read_outcome(self, done: Done) -> Any:
         """Return the JSON value that a hook returned, None for nothing. Raises HookError. The first
-        character of the text is the tag that `packed` of prelude.js sets."""
+        character of the text is the tag that `pack` of prelude.js sets."""
         tag, rest = done.text[:1], done.text[1:]
         if done.kind in ("limit", "heap"):
             raise await self._limit_error("heap_mb" if done.kind == "heap" else done.text)
@@ -303,7 +304,8 @@ class Session:
         return faults.limit_error(limit, self._hook, self._limits, self._file)
 
     async def _syntax_error(self, refused: Mapping[str, Any]) -> HostError:
-        """Evaluate the refused module by itself: only then does V8 report the place."""
+        """Return the error of a module that V8 refused. It is evaluated by itself, because only
+        then does V8 report the place."""
         index: int = refused["index"]
         assert self._lease is not None
         self._lease.invoke(json.loads(self._program.text)[index]["code"])

@@ -16,7 +16,7 @@ Segment = tuple[int, int, int]  # emitted column, source line, source column
 
 
 def decode_vlq(text: str) -> list[int]:
-    """Decode the numbers of one segment. Raises ValueError for a character that is not a digit and
+    """Return the numbers of one segment. Raises ValueError for a character that is not a digit and
     for an incomplete number."""
     numbers: list[int] = []
     value = shift = 0

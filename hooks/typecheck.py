@@ -77,7 +77,7 @@ def _type_errors(scripts: Sequence[HookScript], declarations: str) -> list[HookT
 
 
 def _group(scripts: Sequence[HookScript]) -> list[list[HookScript]]:
-    """Group packages for the calls of the compiler: those without path mappings together, each
+    """Return the packages of each call of the compiler: those without path mappings together, each
     other one alone."""
     plain = [script for script in scripts if not script.paths]
     return [*([plain] if plain else []), *([script] for script in scripts if script.paths)]

@@ -26,8 +26,8 @@ def to_v8(value: Any) -> str:
 
 
 def from_v8(text: str) -> Any:
-    """Parse JSON that a hook wrote. Half a surrogate pair, which UTF-8 cannot encode, becomes
-    U+FFFD. Raises ValueError for text that is not JSON or is nested too deeply; its message
+    """Return the value of JSON that a hook wrote. Half a surrogate pair, which UTF-8 cannot encode,
+    becomes U+FFFD. Raises ValueError for text that is not JSON or is nested too deeply; its message
     completes "it is …"."""
     try:
         value = json.loads(text)

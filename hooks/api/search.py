@@ -131,7 +131,7 @@ async def _make_request(
 
 
 def _is_request(entry: Any) -> bool:
-    """Whether an entry is valid: the deadline may pass before all were checked."""
+    """Return whether an entry is valid: the deadline may pass before all were checked."""
     return (
         isinstance(entry, Mapping)
         and entry.get("type") in SEARCH_TYPES

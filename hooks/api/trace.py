@@ -39,7 +39,7 @@ async def _add(call: HostCall, services: HookServices, arguments: Sequence[Any])
 
 
 async def _parallel(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
-    """Add several nodes; the answer is the list of their ids."""
+    """Add several nodes; return the list of their ids."""
     node, inputs = pad(arguments, 2)
     if not isinstance(inputs, list):
         raise UsageError(f"{call.js}: give a list of {{input, option}}, not {kind_of(inputs)}")

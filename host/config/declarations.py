@@ -145,7 +145,8 @@ def _read_toolkit(
     environment: Environment,
     types: frozenset[str],
 ) -> ToolkitSpec:
-    """Read the keys that every toolkit has. Those of its type are read when it is made."""
+    """Return a toolkit with the keys that every one has. Those of its type are read when it is
+    made."""
     document = read_document(found.path, found.shown)
     known = {key: value for key, value in document.data.items() if key in _TOOLKIT_KEYS}
     common = read_value(ToolkitSettings, replace(document, data=known), environment)
@@ -183,8 +184,8 @@ def _read_text(path: Path) -> str:
 
 
 def _read_collection(found: tree.FoundPath, root: Path, environment: Environment) -> CollectionSpec:
-    """Read a collection. The path of a spaCy pipeline is relative to the collection's file, or else
-    to the app's folder."""
+    """Return a collection. The path of a spaCy pipeline is relative to the collection's file, or
+    else to the app's folder."""
     spec = _read_spec(CollectionSpec, found, environment)
     done, _, name = spec.entities.extractor.partition(":")
     folders = (

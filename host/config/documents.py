@@ -74,7 +74,7 @@ class Document:
 
     @cached_property
     def warnings(self) -> tuple[Problem, ...]:
-        """Keys that occur twice in an object; the last one counts."""
+        """Return a warning for each key that occurs twice in an object; the last one counts."""
         return tuple(
             self._make_warning(again.path, again.first, again.last)
             for again in self.parsed.repeated()
@@ -90,8 +90,8 @@ class Document:
 
 
 def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Document:
-    """Read a file in the format that its ending names; `top` is the type it must hold. Raises
-    ConfigError."""
+    """Return the content of a file, read in the format that its ending names; `top` is the type it
+    must hold. Raises ConfigError."""
     try:
         raw = path.read_bytes()
     except OSError as exc:
@@ -100,7 +100,7 @@ def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Documen
 
 
 def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
-    """Parse bytes as `read_document` does. Raises ConfigError."""
+    """Return the content of bytes, as `read_document` does of a file. Raises ConfigError."""
     name = FilePath(shown)
     parser = _NAMED.get(name.name) or _PARSERS.get(name.suffix.lower())
     if parser is None:

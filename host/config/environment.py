@@ -32,7 +32,7 @@ _VARIABLE = re.compile(r"\$ENV\.([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def process_environment() -> Environment:
-    """The environment of this process, as it is now."""
+    """Return the environment of this process, as it is now."""
     return dict(os.environ)  # noqa: TID251
 
 

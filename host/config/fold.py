@@ -13,8 +13,8 @@ Origins = dict[tuple[str, ...], Name]
 
 
 def fold(layers: Iterable[tuple[Name, Mapping[str, Any]]]) -> tuple[dict[str, Any], Origins[Name]]:
-    """Fold `(name, data)` pairs, lowest first → (data, {path of a leaf: name of the layer that set
-    it})."""
+    """Return the data of layers, given as `(name, data)` from the lowest up, and for the path of
+    each leaf the name of the layer that set it."""
     value: dict[str, Any] = {}
     origins: Origins[Name] = {}
     for name, layer in layers:

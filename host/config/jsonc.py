@@ -47,12 +47,13 @@ _WORDS = {
 
 
 def parse_jsonc(text: str) -> Parsed:
-    """Read JSON with `//` and `/* */` comments and trailing commas. Raises Unreadable."""
+    """Return the data of JSON with `//` and `/* */` comments and trailing commas. Raises
+    Unreadable."""
     return _parse(blank(text))
 
 
 def parse_json(text: str) -> Parsed:
-    """Read strict JSON. Raises Unreadable."""
+    """Return the data of strict JSON. Raises Unreadable."""
     try:
         return _parse(text)
     except Unreadable as exc:
@@ -173,7 +174,7 @@ class _Open:
         self.step = None if self.is_object else int(self.step or 0) + 1
 
     def hold(self, offset: int) -> Node:
-        """Add the value that begins at `offset` under the current step."""
+        """Add the value that begins at `offset` under the current step; return its node."""
         assert self.step is not None
         node = Node(self.key_offset if self.is_object else offset, offset)
         self.node.children[self.step] = node

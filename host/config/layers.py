@@ -100,8 +100,8 @@ def request_layer(options: TurnOptions | None) -> Layer:
 
 
 def _drop_file_keys(layer: Layer) -> Layer:
-    """Drop what a request may not set: it may choose the reranker, but addresses and names of keys
-    come from files only."""
+    """Return a request's layer without what it may not set: it may choose the reranker, but
+    addresses and names of keys come from files only."""
     rerank = layer.data["search"]["rerank"]
     strange = [key for key in rerank if key not in RerankOptions.model_fields]
     kept = {key: value for key, value in rerank.items() if key not in strange}

@@ -65,7 +65,7 @@ class Normal:
 
 
 def normalise(model: type[BaseModel], raw: Mapping[str, Any], *, switch_on: bool) -> Normal:
-    """Bring `raw` into the form that `model` declares. `switch_on`: whether an object for a source
+    """Return `raw` in the form that `model` declares. `switch_on`: whether an object for a source
     (`kb: {…}`) switches it on, as it does in an assistant's package; in `search.yao` it only sets
     options."""
     walk = _Walk(switch_on)

@@ -63,7 +63,7 @@ class Package:
 
 
 def check_package(found: tree.FoundPath, environment: Environment) -> Checked:
-    """Validate an assistant's `package.yao`. Raises ConfigError when it cannot be read."""
+    """Return an assistant's `package.yao`, validated. Raises ConfigError when it cannot be read."""
     document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
     return check_document(PackageFile, document, environment, switch_on=True, lenient=True)
 
@@ -134,7 +134,7 @@ def _presets(
 
 
 def _warn_of_doubles(found: tree.FoundPath, values: Mapping[str, Any]) -> Iterable[Problem]:
-    """Warn of two files of which only one is used."""
+    """Yield a warning for each second file of which only one is used."""
     entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
     if len(entries) > 1:
         message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"

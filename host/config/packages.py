@@ -67,18 +67,18 @@ class App:
 
     @cached_property
     def agent_file(self) -> Checked | None:
-        """`agent/agent.yml`, validated; None without the file. Raises ConfigError when it cannot be
-        read."""
+        """Return `agent/agent.yml`, validated; None without the file. Raises ConfigError when it
+        cannot be read."""
         return read_agent_file(self.root, self.environment)
 
     @cached_property
     def search_file(self) -> Checked | None:
-        """`agent/search.yao`, validated; None without the file. Raises ConfigError."""
+        """Return `agent/search.yao`, validated; None without the file. Raises ConfigError."""
         return self._read_file(SEARCH_FILE, SearchSettings)
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
-        """The global layers. Raises ConfigError."""
+        """Return the global layers. Raises ConfigError."""
         agent, search = self.agent_file, self.search_file
         raise_all([error for file in (agent, search) if file for error in file.errors])
         return (
@@ -88,12 +88,12 @@ class App:
 
     @cached_property
     def common(self) -> Resolved:
-        """The settings without a package, folded once. Raises ConfigError."""
+        """Return the settings without a package, folded once. Raises ConfigError."""
         return resolve(self.layers)
 
     @cached_property
     def settings(self) -> AppSettings:
-        """The settings of the whole app. Raises ConfigError, also for a variable that is not
+        """Return the settings of the whole app. Raises ConfigError, also for a variable that is not
         set."""
         if self.agent_file is None:
             return AppSettings()
@@ -114,12 +114,12 @@ class App:
 
     @property
     def state(self) -> Path:
-        """The folder for shards, SQLite files and compiled hooks."""
+        """Return the folder for shards, SQLite files and compiled hooks."""
         return self.root / self.settings.state
 
     @property
     def database_url(self) -> str:
-        """The address of the database; the path of a SQLite file is relative to the app's
+        """Return the address of the database; the path of a SQLite file is relative to the app's
         folder."""
         url = self.settings.database.url or f"sqlite:///{self.settings.state}/data.sqlite"
         file = url.removeprefix("sqlite:///")
@@ -127,8 +127,8 @@ class App:
 
     @cached_property
     def prompts(self) -> Prompts:
-        """The prompts before those of every assistant (`agent/prompts.yml`, optional). Raises
-        ConfigError."""
+        """Return the prompts before those of every assistant (`agent/prompts.yml`, optional).
+        Raises ConfigError."""
         path = self.root / PROMPTS_FILE
         if not path.is_file():
             return ()
@@ -179,15 +179,15 @@ class App:
         return known[1]
 
     def explain(self, assistant: str) -> list[Explained]:
-        """Every setting of an assistant and of the app, with the layer and place that set it.
-        Raises UnknownName, ConfigError."""
+        """Return every setting of an assistant and of the app, with the layer and place that set
+        it. Raises UnknownName, ConfigError."""
         own = explain(self.settings_for(self.package(assistant)))
         return [*own, *explain_app(self.settings, self.agent_file)]
 
     @cached_property
     def _fold_cache(self) -> dict[str, tuple[Package, Resolved]]:
-        """Settings from files alone, by package: most turns need no others, and folding takes
-        time."""
+        """Return settings from files alone, by package: most turns need no others, and folding
+        takes time."""
         return {}
 
     def connector(self, id: str, *, place: Place | None = None) -> ConnectorSpec:

@@ -20,6 +20,8 @@ Prompts = tuple[Message, ...]
 
 
 class Prompt(Value):
+    """A message that is put before the conversation."""
+
     role: Literal["system", "developer", "user", "assistant"] = "system"
     content: str
     name: str | None = None
@@ -34,8 +36,8 @@ class _Presets(Value):
 
 
 def read_prompts(path: Path, shown: str, environment: Environment, folder: Path) -> Prompts:
-    """Read a file with a list of {role, content}. `folder` is that of the package, in which
-    `assets/` is. Raises ConfigError."""
+    """Return the prompts of a file with a list of {role, content}. `folder` is that of the package,
+    in which `assets/` is. Raises ConfigError."""
     document = read_document(path, shown, top="list")
     parsed = document.parsed
     around = Parsed(

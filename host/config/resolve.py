@@ -57,9 +57,9 @@ class Explained:
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Fold `layers`, lowest first, over the defaults. Raises ConfigError when an effective value
-    needs a variable that is not set. Lists of collections and models to search equal
-    `kb.collections` and `db.models` unless a layer sets them."""
+    """Return the settings of `layers`, folded over the defaults, lowest first. Raises ConfigError
+    when an effective value needs a variable that is not set. Lists of collections and models to
+    search equal `kb.collections` and `db.models` unless a layer sets them."""
     value, origins = fold([(layer, layer.data) for layer in (DEFAULTS, *layers)])
     for path, source in _FOLLOWS.items():
         if origins[path] is DEFAULTS and origins[source] is not DEFAULTS:

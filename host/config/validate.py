@@ -66,8 +66,8 @@ def check_document(
     switch_on: bool = False,
     lenient: bool = False,
 ) -> Checked:
-    """Validate a document against `model` (see `normalise` for `switch_on`). `lenient`: an unknown
-    key is a warning unless it is nearly a known one. Never raises; `errors` holds what was
+    """Return a document, validated against `model` (see `normalise` for `switch_on`). `lenient`: an
+    unknown key is a warning unless it is nearly a known one. Never raises; `errors` holds what was
     found."""
     normal = normalise(model, expand(document, environment), switch_on=switch_on)
     ignored = [stray for stray in normal.strays if lenient and stray.harmless]

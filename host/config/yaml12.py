@@ -20,7 +20,7 @@ _MOST_NODES = 200_000  # anchors can make a small text expand without end
 
 
 def parse_yaml(text: str) -> Parsed:
-    """Read YAML 1.2. Raises Unreadable."""
+    """Return the data of YAML 1.2. Raises Unreadable."""
     from ruamel.yaml import YAML  # 70 ms, and not every command reads YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.reader import ReaderError

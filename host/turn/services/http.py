@@ -15,6 +15,8 @@ from groundhook.host.web_client.clients import WebClients
 
 @dataclass(frozen=True)
 class TurnWeb:
+    """Sends the requests of one turn's hooks."""
+
     clients: WebClients
     settings: HttpSettings
 
@@ -28,7 +30,7 @@ class TurnWeb:
         headers: Mapping[str, str],
         body: Any,
     ) -> dict[str, Any]:
-        """Send a request and return its answer for JavaScript. The trace shows the URL without its
+        """Send a request; return its answer for JavaScript. The trace shows the URL without its
         query, which may contain a key."""
         with span("http", f"{method.upper()} {url.partition('?')[0]}") as node:
             text, json = (body, None) if isinstance(body, str) else (None, body)

@@ -14,7 +14,8 @@ from groundhook.host.memory.memory import Namespaces
 
 @dataclass(frozen=True)
 class TurnMemory:
-    """One for each turn, so that the space `context` begins empty."""
+    """Runs the operations of one turn's hooks. Each turn has its own, so that the space `context`
+    begins empty."""
 
     namespaces: Namespaces
 

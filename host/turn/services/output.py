@@ -18,6 +18,8 @@ IDS = ("message_id", "block_id", "thread_id")
 
 @dataclass(frozen=True)
 class Output:
+    """Sends the messages of one run's hooks."""
+
     outbox: Outbox
     _opened: list[str] = field(default_factory=list)
 

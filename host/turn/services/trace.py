@@ -21,6 +21,8 @@ LEFT_OPEN = "the hook failed before it closed this node"
 
 @dataclass
 class HookNodes:
+    """The nodes that one run's hooks have added, by id; "" is the own node of the running hook."""
+
     channel: Channel
     _nodes: dict[str, Span] = field(default_factory=dict)
     _made: int = 0
