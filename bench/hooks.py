@@ -1,5 +1,10 @@
 """The hook engine: a whole run, a host call, three searches at once, and the memory of a thousand
-runs.
+runs. A host call stays above its floor on purpose. Through a worker it wakes three threads once
+each, and takes 121 µs of processor time: 70 in the host (25 for the event loop, 17 for the check of
+the arguments, the deadline and the kept answer, the rest for the socket), 20 in the thread of the
+worker that reads the socket, 31 on V8's thread. In process it takes 73 µs, and the bare bridge 37.
+To wake one thread less, each run would need a socket of its own, which V8's thread reads; to wake
+none, a thread would have to wait busily.
 
     make bench NAME=hooks
 
