@@ -1188,6 +1188,8 @@ declare class URLSearchParams {
   toString(): string;
 }
 
+declare var WebAssembly: any;
+
 declare namespace agent {
   /** As hooks of this dialect use it: answers are any, and absent parts undefined. */
   type Context = import("groundhook").Context & {
@@ -1256,6 +1258,7 @@ declare module "@yao/runtime" {
   export const setInterval: typeof globalThis.setInterval;
   export const clearInterval: typeof globalThis.clearInterval;
   export const structuredClone: typeof globalThis.structuredClone;
+  export const WebAssembly: typeof globalThis.WebAssembly;
 }
 
 // The globals of test files (tests/*.test.ts); they have no `ctx`.

@@ -200,9 +200,11 @@ def engine_error(hook: str, message: str, program: Program) -> HookError:
 
 def no_json_error(hook: str, described: str, program: Program) -> HookError:
     """Return the error of a hook whose return value has no JSON form."""
-    message = _first_line(from_v8(described)["message"])
+    error: dict[str, str] = from_v8(described)
+    frames = frames_of(error.get("stack", ""), program)  # of a getter, or of a method `toJSON`
     return HookReturnInvalid(
-        f"what {hook} returned cannot be made JSON: {message}", place=Place(program.modules[0].file)
+        f"what {hook} returned cannot be made JSON: {_first_line(error['message'])}",
+        place=frames[0][1] if frames else Place(program.modules[0].file),
     )
 
 

@@ -82,6 +82,7 @@ declare class TextDecoder {
 }
 """
     ),
+    "WebAssembly": "declare var WebAssembly: any;\n",
     "structuredClone": "declare function structuredClone<T>(value: T): T;\n",
     "queueMicrotask": "declare function queueMicrotask(callback: () => void): void;\n",
     "setTimeout": (

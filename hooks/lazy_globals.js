@@ -23,6 +23,7 @@
   // ---- values as text
 
   const LONGEST = 2 * table.longest_log;
+  const MOST_REASONS = 3; // errors of an AggregateError in a message
 
   function text(read) {
     try {
@@ -52,7 +53,8 @@
         code: "",
       });
     }
-    const message = explained(readText(error, "message") || text(() => stringify(error)));
+    const own = explained(readText(error, "message") || text(() => stringify(error)));
+    const message = own + text(() => reasons(error));
     return stringify({
       __proto__: null,
       name: readText(error, "name"),
@@ -60,6 +62,17 @@
       stack: readText(error, "stack"),
       code: readText(error, "code"),
     });
+  }
+
+  // Return why an error occurred, as a part of a message: its cause, or the errors of an
+  // AggregateError.
+  function reasons(error) {
+    const { cause, errors } = error;
+    if (cause !== undefined && cause !== null) return " (cause: " + reason(cause) + ")";
+    let all = "";
+    for (let i = 0; i < errors?.length && i < MOST_REASONS; i++)
+      all += (all === "" ? " (" : "; ") + reason(errors[i]);
+    return all === "" ? "" : all + ")";
   }
 
   // Return a value for the log: a primitive, or a text that describes it.

@@ -97,11 +97,13 @@ class _Linking:
 
     async def run(self) -> Program:
         self.seen += self._script.entries
-        for entry in self._entries:
-            if not entry.is_file() or not entry.is_relative_to(self._root):
+        for entry in self._script.entries:
+            if not entry.is_file() or not entry.resolve().is_relative_to(self._root):
+                name = entry.relative_to(self._script.root).as_posix()
                 raise HookSyntaxError(
                     "the hook is not a file of its package",
-                    place=Place(f"{self._script.shown}/{entry.name}"),
+                    place=Place(f"{self._script.shown}/{name}"),
+                    hint="copy the file to which it links" if entry.is_symlink() else "",
                 )
         paths, modules = list(self._entries), list[Module]()
         files: dict[Path, Linked] = {}

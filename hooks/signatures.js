@@ -108,8 +108,19 @@ const functionsIn = (() => {
     });
   }
 
-  function reader({ find, isImported }, unread) {
+  function reader({ find, isImported }, unread, parameters) {
     let left = MOST_TYPES;
+    let bound = { __proto__: null }; // the schemas of the type parameters in scope, by name
+    // Bind type parameters to the given types, or else to their defaults or constraints, which may
+    // name those before them; one without these accepts every value. Return the bindings before.
+    const bind = (parameters, given, seen) => {
+      const before = bound,
+        values = given.map((each) => schemaOf(each, seen));
+      bound = { __proto__: null };
+      for (const [index, each] of (parameters ?? []).entries())
+        bound[each.name.text] = values[index] ?? schemaOf(each.default ?? each.constraint, seen);
+      return before;
+    };
     const isUndefined = (type) =>
       type.kind === SyntaxKind.UndefinedKeyword || type.kind === SyntaxKind.VoidKeyword;
     const objectOf = (members, seen) => {
@@ -203,6 +214,7 @@ const functionsIn = (() => {
       const utility =
         given.length > 0 && UTILITIES[name]?.(...given.map((each) => schemaOf(each, seen)));
       if (utility) return utility;
+      if (name in bound && given.length === 0) return bound[name];
       if (name in PLAIN && given.length === 0) return { type: PLAIN[name] };
       const parsed = type.getSourceFile(),
         found = find(written, parsed);
@@ -210,11 +222,16 @@ const functionsIn = (() => {
         unread(type, found === undefined && isImported(written, parsed));
         return {};
       }
-      if (ts.isInterfaceDeclaration(found)) return interfaceOf(found, [...seen, found]);
       if (ts.isEnumDeclaration(found)) return enumeration(membersOf(found));
       if (ts.isEnumMember(found))
         return enumeration([membersOf(found.parent)[found.parent.members.indexOf(found)]]);
-      return schemaOf(found.type, [...seen, found]);
+      const before = bind(found.typeParameters, given, seen),
+        inside = [...seen, found];
+      const made = ts.isInterfaceDeclaration(found)
+        ? interfaceOf(found, inside)
+        : schemaOf(found.type, inside);
+      bound = before;
+      return made;
     };
     function schemaOf(type, seen = []) {
       if (type === undefined) return {};
@@ -280,6 +297,7 @@ const functionsIn = (() => {
           return {};
       }
     }
+    bind(parameters, [], []);
     return schemaOf;
   }
 
@@ -309,7 +327,7 @@ const functionsIn = (() => {
         ...at(node, file),
       });
     };
-    const schemaOf = reader(declarations, unread);
+    const schemaOf = reader(declarations, unread, made.typeParameters);
     const context = made.parameters.findIndex(isContext);
     const own = made.parameters.filter((_, index) => index !== context);
     const tags = (doc?.tags ?? []).filter(ts.isJSDocParameterTag);

@@ -141,14 +141,29 @@ const KINDS = {
   [SyntaxKind.ObjectLiteralExpression]: "object",
   [SyntaxKind.ArrayLiteralExpression]: "list",
   [SyntaxKind.RegularExpressionLiteral]: "pattern",
+  [SyntaxKind.ClassDeclaration]: "class",
+  [SyntaxKind.ClassExpression]: "class",
+  [SyntaxKind.EnumDeclaration]: "enum",
 };
 
+const isDefaultExport = (node) =>
+  node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword);
+
+// Names of hooks that are bound to something that the host cannot call.
 function valuesIn(parsed) {
   const declared = parsed.statements.flatMap((statement) =>
     ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement],
   );
-  const kindOf = (node) => (node?.asteriskToken ? "generator" : node && KINDS[node.kind]);
-  return declared
+  const kindOf = (node) =>
+    node?.asteriskToken
+      ? "generator"
+      : node && ts.isMethodDeclaration(node)
+        ? "method"
+        : node && KINDS[node.kind];
+  const methods = declared
+    .filter((each) => ts.isClassDeclaration(each) && isDefaultExport(each))
+    .flatMap((each) => each.members.filter(ts.isMethodDeclaration));
+  return [...declared, ...methods]
     .filter((each) => ["Create", "Next"].includes(each.name?.text))
     .flatMap((each) => {
       const kind = kindOf(ts.isVariableDeclaration(each) ? each.initializer : each);

@@ -23,7 +23,7 @@ from groundhook.host.core.hook_engine import HookScript
 
 COMPILER_OPTIONS: dict[str, Any] = {
     "target": "ES2022",
-    "lib": ["ES2022"],
+    "lib": ["ESNext"],  # the engine has what its edition of the compiler knows
     "module": "ESNext",
     "moduleResolution": "bundler",
     # hooks that export nothing are modules as well, and may all define Create

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from groundhook.hooks.api.row import HostCall
-from groundhook.hooks.api.table import CALLS, LAZY_GLOBALS, MISSING_ON_CTX
+from groundhook.hooks.api.table import CALLS, ENGINE_GLOBALS, LAZY_GLOBALS, MISSING_ON_CTX
 from groundhook.hooks.declare import Declarations, comment
 from groundhook.hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
 from groundhook.host.core.types import search, turn
@@ -178,7 +178,10 @@ def _globals(calls: Sequence[HostCall]) -> Iterator[str]:
             )
         else:
             yield f"declare var {name}: {{\n{indent(_body(node), '  ')}}};\n"
-    yield from (GLOBALS.get(name, f"declare var {name}: any;\n") for name in LAZY_GLOBALS)
+    yield from (
+        GLOBALS.get(name, f"declare var {name}: any;\n")
+        for name in (*LAZY_GLOBALS, *ENGINE_GLOBALS)
+    )
 
 
 def _qualify_types(calls: Sequence[HostCall], inside: str) -> list[HostCall]:

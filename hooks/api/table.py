@@ -89,6 +89,7 @@ LAZY_GLOBALS = (
     "URL",
     "URLSearchParams",
 )
+ENGINE_GLOBALS = ("WebAssembly",)  # that V8 has, and ECMAScript does not
 FUNCTIONS = ("Process", "$L")  # calls that are globals themselves, without an object around them
 
 

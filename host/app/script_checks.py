@@ -3,7 +3,7 @@ types without a schema, and MCP servers that name missing functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
@@ -24,7 +24,9 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
     found: list[Problem] = []
     if package.tools is not None:
         try:
-            for function in await engine.functions(package.tools):
+            functions = await engine.functions(package.tools)
+            found += _check_exports(functions)
+            for function in functions:
                 own = (
                     f"scripts.tools.{function.name}",
                     f"agents.{package.id}.tools.{function.name}",
@@ -64,6 +66,17 @@ def _list_process_servers(
 
 def _list_functions(spec: ServerSpec) -> Iterable[str]:
     return spec.tools.values() if isinstance(spec.tools, Mapping) else ()
+
+
+def _check_exports(functions: Sequence[ScriptFunction]) -> Iterator[Problem]:
+    """Yield a warning for a `src/tools.ts` with a described function that exports none. Functions
+    without a description may be there to be called by name."""
+    described = next((each for each in functions if each.description), None)
+    if described is None or any(each.exported for each in functions):
+        return
+    message = f"{described.name} is not exported, so it is not offered as a tool"
+    hint = f"write `export` before {described.name}"
+    yield Problem("warning", message, described.place, hint, "tool_without_export")
 
 
 def _check_function(function: ScriptFunction, *, is_named: bool) -> Iterator[Problem]:

@@ -59,6 +59,11 @@ def unread_hooks(package: Package, root: Path) -> Iterator[Problem]:
         usual = [*tree.hooks(package.folder), *package.hook.entries]
         found = [path for path in named if path not in usual and not _is_mentioned(path, package)]
     for path in found:
+        if not path.is_file():
+            kind = "a link that leads nowhere" if path.is_symlink() else "a folder"
+            place = Place(tree.shown(path, root))
+            yield Problem("warning", f"{kind}, and not a file: this hook does not run", place)
+            continue
         hint = (
             "only index.ts, src/index.ts or the files that 'hooks' in package.yao names are read,"
             " and the files that they import"

@@ -4,7 +4,7 @@ Reads tsconfig.json, and no script."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groundhook.host.config import tree
@@ -56,7 +56,8 @@ def script_file(
 
 
 def _hook_file(found: tree.FoundPath, checked: Checked | None, name: str) -> Path | None:
-    written = checked.data.get("hooks", {}).get(name) if checked else None
+    section = checked.data.get("hooks") if checked else None
+    written = section.get(name) if isinstance(section, Mapping) else None
     if checked is None or not isinstance(written, str) or not written:
         return None
     base = found.path / written

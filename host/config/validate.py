@@ -141,7 +141,9 @@ def _error_at(
 def _describe_found(message: str, found: Any) -> str:
     """Return `, not X` for a message: the value, or its type for a list, an object or an empty
     value."""
-    if isinstance(found, (str, int, float, bool)):
+    if isinstance(found, bool):  # as it is written in the file
+        return f", not {str(found).lower()}"
+    if isinstance(found, (str, int, float)):
         return f", not {found!r}" if found != "" and len(repr(found)) < 60 else ""
     if found is None:
         return ", and it is empty"

@@ -259,6 +259,33 @@ async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) 
 
 
 @pytest.mark.parametrize(
+    ("thrown", "message"),
+    [
+        ("new Error('outer', { cause: new TypeError('inner') })", "outer (cause: inner)"),
+        ("new Error('outer', { cause: 5 })", "outer (cause: 5)"),
+        (
+            "new AggregateError([new Error('a'), 'b', new Error('c'), 'd'], 'all')",
+            "AggregateError: all (a; b; c)",
+        ),
+        ("{ message: 'm', get cause() { throw 1; } }", "m"),
+    ],
+)
+async def test_what_caused_an_error_is_in_its_message(
+    hooks: Hooks, thrown: str, message: str
+) -> None:
+    with pytest.raises(HookThrew) as caught:
+        await hooks.create(f"function Create() {{ throw {thrown}; }}")
+    assert caught.value.message == f"Create threw {message}"
+
+
+async def test_a_getter_that_throws_in_a_return_value_is_located(hooks: Hooks) -> None:
+    source = "function Create() {\n  return { get messages() { throw new Error('no'); } };\n}"
+    with pytest.raises(HookReturnInvalid, match="cannot be made JSON: no") as caught:
+        await hooks.create(source)
+    assert str(caught.value.place) == "assistants/x/index.ts:2:35"
+
+
+@pytest.mark.parametrize(
     ("source", "text"),
     [
         ("export const Create = 5;", "1:14: Create is a number, not a function"),
@@ -272,6 +299,12 @@ async def test_a_throw_of_nothing_says_so(hooks: Hooks, kind: str, thrown: str) 
             "1:14: Create is a generator, not a function",
         ),
         ("export const Create = [() => 1];", "1:14: Create is a list, not a function"),
+        ("export class Create {}", "1:14: Create is a class, not a function"),
+        ("enum Next { A }", "1:6: Next is an enum, not a function"),
+        (
+            "export default class Bot { Create(ctx) {} }",
+            "1:28: Create is a method, not a function",
+        ),
         (
             "function hook() { return 'x'; }\nexport const Create = hook();",
             ": Create is a string, not a function",

@@ -174,6 +174,20 @@ async def test_a_symbolic_link_out_of_the_package_is_refused(in_workers: Hooks) 
         await in_workers.engine.check(script)
 
 
+async def test_a_hook_that_is_a_link_out_of_its_package_is_named_as_the_link(
+    in_workers: Hooks,
+) -> None:
+    script = in_workers.script({"index.ts": "", "../secret.ts": "export const a = 1;"})
+    script.entry.unlink()
+    script.entry.symlink_to(script.root.parent / "secret.ts")
+    with pytest.raises(HookSyntaxError) as caught:
+        await in_workers.engine.check(script)
+    assert str(caught.value) == (
+        "assistants/x/index.ts: the hook is not a file of its package (copy the file to which it"
+        " links)"
+    )
+
+
 async def test_a_file_that_is_no_text_and_a_file_that_is_gone_are_named(in_workers: Hooks) -> None:
     script = in_workers.script("")
     script.entry.write_bytes(b"\xff\xfe\x00")

@@ -12,6 +12,7 @@ import pytest
 from groundhook.hooks.typecheck import type_errors
 from groundhook.hooks.typings import Names, typings
 from groundhook.host.core.hook_engine import HookScript
+from tests.hooks.conftest import Hooks
 
 
 def package(root: Path, files: str | Mapping[str, str], name: str = "x") -> HookScript:
@@ -70,6 +71,19 @@ async def test_a_finding_names_file_line_column_and_code(tmp_path: Path) -> None
 )
 async def test_hooks_without_annotations_pass_in_silence(tmp_path: Path, source: str) -> None:
     assert await found(tmp_path, source) == []
+
+
+async def test_what_the_engine_has_is_known_to_the_types(hooks: Hooks, tmp_path: Path) -> None:
+    expression = (
+        "[Object.keys(Object.groupBy([1, 2], (n) => n % 2 ? 'odd' : 'even')).length,"
+        " new Set([1]).union(new Set([2])).size, [2, 1].toSorted()[0],"
+        " typeof Promise.withResolvers().promise.then, typeof WebAssembly.Memory]"
+    )
+    assert await found(tmp_path / "a", f"function Create() {{ return {expression}; }}") == []
+    assert await hooks.value(expression) == [2, 2, 1, "function", "function"]
+    source = "function Create() { using x = { [Symbol.dispose]() {} }; return null; }"
+    assert await found(tmp_path / "b", source) == []
+    assert await hooks.create(source) is None
 
 
 async def test_javascript_is_checked_only_when_it_asks_for_it(tmp_path: Path) -> None:

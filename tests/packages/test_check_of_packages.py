@@ -89,6 +89,50 @@ async def test_a_second_hook_that_nothing_imports_is_a_warning(make_app: MakeApp
     ]
 
 
+async def test_a_hook_that_is_no_file_is_a_warning(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "assistants/b/package.yao": "{}",
+            "assistants/b/index.ts/readme.md": "",
+        }
+    )
+    (root / "assistants/a/index.ts").symlink_to(root / "gone.ts")
+    assert await findings(root) == [
+        "assistants/a/index.ts: warning: a link that leads nowhere, and not a file: this hook does"
+        " not run",
+        "assistants/b/index.ts: warning: a folder, and not a file: this hook does not run",
+    ]
+
+
+async def test_values_of_a_wrong_type_are_errors_wherever_a_file_of_the_package_is_named(
+    make_app: MakeApp,
+) -> None:
+    package = '{"hooks": "src/x", "kb": true}'
+    root = make_app({"assistants/a/package.yao": package, "assistants/a/index.ts": ""})
+    assert await findings(root) == [
+        "assistants/a/package.yao:1:11: error: 'hooks': should be an object, not 'src/x'",
+        "assistants/a/package.yao:1:26: error: 'kb': should be an object, not true",
+        "assistants/a/index.ts: warning: the hook defines neither Create nor Next (the host calls"
+        " functions of these names)",
+    ]
+
+
+async def test_a_described_function_that_no_file_exports_is_a_warning(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "assistants/a/src/tools.js": "/** Add. */\nfunction add(a, b) { return a + b; }",
+            "assistants/b/package.yao": "{}",
+            "assistants/b/src/tools.js": "function called() { return 1; }",
+        }
+    )
+    assert await findings(root) == [
+        "assistants/a/src/tools.js:2:10: warning: add is not exported, so it is not offered as a"
+        " tool (write `export` before add)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("path", "is_hook"),
     [

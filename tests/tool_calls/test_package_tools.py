@@ -416,6 +416,30 @@ async def test_types_that_another_file_of_the_package_declares_have_schemas(shop
         assert moved.result == [{"town": "Acre"}, "sea", 4]
 
 
+async def test_types_with_parameters_have_the_schemas_of_what_they_are_given(shop: Shop) -> None:
+    source = """
+interface Range<T, U = number> { from: T; to?: Range<U> | T; step?: U }
+type Pair<A, B = A> = { left: A; right: B };
+/** Finds. */
+export function find<K extends "tea" | "oil", Any, Key extends keyof Pair<K>>(kind: K, days: Range<string>, pair: Pair<boolean>, other: Any, key: Key) {
+  return [kind, days.from, pair.left, other, key];
+}
+"""
+    model = scripted("Done.")
+    await run(shop(**{"src/tools.ts": source}), connector=model)
+    offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+    properties = offered["find"]["parameters"]["properties"]
+    assert properties["kind"] == {"type": "string", "enum": ["tea", "oil"]}
+    assert properties["days"]["properties"]["from"] == {"type": "string"}
+    assert properties["days"]["properties"]["step"] == {"type": "number"}
+    assert properties["pair"]["properties"] == {
+        "left": {"type": "boolean"},
+        "right": {"type": "boolean"},
+    }
+    assert properties["other"] == {}
+    assert properties["key"] == {"type": "string", "enum": ["left", "right"]}
+
+
 async def test_a_type_that_changes_in_another_file_changes_the_schema(shop: Shop) -> None:
     app = shop(**TYPES)
     async with open_host(app, environment={}) as host:
