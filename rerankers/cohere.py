@@ -79,7 +79,7 @@ def _load() -> Any:
 
 
 def _whole_seconds(seconds: float) -> int:
-    """Round up to at least 1: the client accepts whole seconds only."""
+    """Return the seconds rounded up, at least 1: the client accepts only whole seconds."""
     return max(1, int(seconds + 0.999))
 
 

@@ -43,7 +43,7 @@ class DelegatedReranker:
         def wrong(answer: RerankAnswer) -> str:
             if any(_position(entry, positions, len(items)) is not None for entry in answer.items):
                 return ""
-            return "it names none of the items that were sent; name items by their citation_id"
+            return "it names no item of the request; name items by their citation_id"
 
         request = RerankAsk(
             query=query,
@@ -109,7 +109,7 @@ def _entries(items: Sequence[Item], max_chars: int) -> tuple[RerankEntry, ...]:
 
 
 def _positions(items: Sequence[Item]) -> Mapping[str, int]:
-    """Map each item's citation id to its position, both as it is and without punctuation: models
+    """Return the position of each item by its citation id, as it is and without punctuation: models
     often drop the characters around an id."""
     positions = {item.citation_id: index for index, item in enumerate(items)}
     for index, item in enumerate(items):

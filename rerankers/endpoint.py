@@ -77,7 +77,7 @@ class Endpoint:
 
 
 def rerank_url(host: str) -> str:
-    """Append `/rerank` to the base URL, unless it ends with `rerank` already."""
+    """Return the base URL with `/rerank`, unless it ends with `rerank` already."""
     bare = host.rstrip("/")
     return bare if bare.endswith("rerank") else f"{bare}/rerank"
 
@@ -99,7 +99,7 @@ def parse_scores(answer: Any) -> Scores:
 
 
 async def _read_bounded(response: httpx2.Response) -> bytes:
-    """Read the body. Raises RerankError beyond MAX_BYTES."""
+    """Return the body. Raises RerankError beyond MAX_BYTES."""
     body = b""
     async for piece in response.aiter_bytes():
         body += piece

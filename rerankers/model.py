@@ -148,7 +148,7 @@ def choose_provider(
 
 
 def local_access(options: RerankSettings, root: Path, on_close: OnClose) -> Access:
-    """Return the model's folder as an address. Raises RerankError where none is named."""
+    """Return the model's folder as an address. Raises RerankError if no folder is set."""
     if not options.path:
         raise RerankError(
             "the rerank provider 'onnx' needs a folder", hint="set search.rerank.path"

@@ -49,7 +49,7 @@ class CrossEncoder:
         return sorted(scores)
 
     def _score(self, query: str, text: str) -> float:
-        """The relevance of the text, 0-1."""
+        """Return the relevance of the text, 0-1."""
         try:
             made = self._load_model().run(query, text).reshape(-1).tolist()
         except Unusable as exc:
@@ -60,7 +60,7 @@ class CrossEncoder:
             raise RerankError(
                 f"the model in {self._folder.name!r} is not a cross-encoder: it gives {len(made)}"
                 " values for a pair of texts",
-                hint="search.rerank.path must lead to a model with one value, or two classes",
+                hint="search.rerank.path must name a model with one value, or two classes",
             )
         raw = made[-1] - (made[0] if len(made) == 2 else 0.0)
         return 1 / (1 + math.exp(-max(-700.0, min(700.0, raw))))

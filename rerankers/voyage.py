@@ -40,7 +40,7 @@ class Voyage:
         self, model: str, query: str, texts: Sequence[str], timeout_s: float, /
     ) -> Scores:
         make = await anyio.to_thread.run_sync(_load)
-        # One per call: a client is cheap to make and opens a connection for each request anyway.
+        # A client for each call: making one is cheap, and it opens a connection for each request.
         client = make(
             api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/")
         )

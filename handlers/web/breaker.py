@@ -1,4 +1,4 @@
-"""A circuit breaker for providers that keep failing: a pure state machine. Times are passed in, in
+"""A circuit breaker for providers that keep failing: a pure state machine. Times are arguments, in
 seconds of any clock.
 
     closed ── `max_failures` in a row, or a Retry-After ──► open ── the pause ends ──► one trial
@@ -23,7 +23,7 @@ class Breaker:
     trying: bool = False
     why: str = ""
 
-    def open(self, now: float) -> bool:
+    def is_open(self, now: float) -> bool:
         """Return whether requests must not be sent now."""
         return now < self.paused_until or self.trying
 

@@ -1,5 +1,5 @@
 """A cache with expiry times and a size limit; the least recently used entry is evicted first. Times
-are passed in, in seconds of any clock."""
+are arguments, in seconds of any clock."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Page:
 
 
 def warm() -> None:
-    """Import the slow libraries ahead: a third of a second, and more on a busy machine."""
+    """Import the slow libraries before the first page needs them: they take a third of a second."""
     with extra("web", "reading pages", IngestError):
         import_module("trafilatura")
 

@@ -88,7 +88,7 @@ class WebHandler:
 
     @property
     def providers(self) -> list[str]:
-        """The names of providers that `search.web.provider` may have besides `auto`."""
+        """The providers' names, which `search.web.provider` may have in addition to `auto`."""
         return self._providers.names()
 
     def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
@@ -110,7 +110,7 @@ class WebHandler:
 
     def _provider_access(self, settings: WebSettings) -> tuple[str, WebAccess]:
         """Return the provider's name and access under these settings. The result for the last
-        settings is cached, since most turns have the same ones. Raises SourceNotConfigured,
+        settings is cached, since most turns have the same settings. Raises SourceNotConfigured,
         UnknownName."""
         if self._choice is None or self._choice[0] is not settings:
             self._choice = (
@@ -203,8 +203,8 @@ class WebHandler:
     def _raise_if_unknown(self, error: SourceError, name: str) -> None:
         """Raise SourceNotConfigured with the nearest provider's name if `name` is neither a
         provider nor an assistant."""
-        # The host raises DelegateError from the error of a delegate, here UnknownName, and
-        # DelegateSearch raises SourceError from that.
+        # The chain of causes: DelegateSearch raises SourceError from the host's DelegateError,
+        # which the host raises from the error of the delegate, here UnknownName.
         if isinstance(error.__cause__, DelegateError) and isinstance(
             error.__cause__.__cause__, UnknownName
         ):

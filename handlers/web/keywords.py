@@ -23,7 +23,7 @@ from groundhook.handlers.web.stopwords import (
 )
 from groundhook.handlers.web.unspaced import topics
 
-SHORT = 4  # words; a query of at most so many that is not a question is unchanged
+SHORT = 4  # words; a shorter query that is not a question, or one of this length, is unchanged
 LONGEST_QUERY = 380  # characters; search engines refuse more than about 400
 
 _QUOTED = r"[\"“”„«»״](?P<quoted>[^\"“”„«»״]{2,80})[\"“”„«»״]"
@@ -195,7 +195,7 @@ def _is_one_word_name(word: _Word) -> bool:
 
 def _number_end(words: Sequence[_Word], at: int) -> int:
     """Return the position after a number with its comparison and unit (`under $100`, `at least 5
-    km`, `between 5 and 10 GB`), or 0 if there is none at `at`."""
+    km`, `between 5 and 10 GB`), or 0 if no number is at `at`."""
     start = at
     while (
         at < len(words)
@@ -213,7 +213,7 @@ def _number_end(words: Sequence[_Word], at: int) -> int:
 
 def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
     """Return the position after a name of capitalised words, which may contain `of the` and
-    numbers, or `at` if there is none."""
+    numbers, or `at` if no name begins there."""
     first = words[at]
     if (
         not first.capital

@@ -31,8 +31,8 @@ from groundhook.host.core.types.web import WebAnswer
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST = 200_000  # characters of a whole page
-# Seconds before the search's deadline at which pages still under way are given up, so that the
-# search can return the others.
+# Seconds before the search's deadline at which unfinished pages are abandoned, so that the search
+# can return the others.
 MARGIN = 0.2
 
 

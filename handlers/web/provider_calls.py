@@ -69,7 +69,7 @@ class ProviderCalls:
         """Call the provider unless its breaker is open. Raises SourceError."""
         before = self._breakers.get(key, Breaker())
         now = self._clock()
-        if before.open(now):
+        if before.is_open(now):
             wait = max(before.paused_until - now, 0.0)
             times = f"{before.failures} failures in a row" if before.failures > 1 else "a failure"
             raise SourceError(
@@ -78,8 +78,8 @@ class ProviderCalls:
             )
         self._breakers[key] = before.sent()
         try:
-            # A little before the caller's own deadline, so that the timeout counts as the
-            # provider's failure.
+            # Shortly before the caller's own deadline, so that the timeout counts as a failure of
+            # the provider.
             with anyio.fail_after(ask.timeout - min(ask.timeout / 20, 0.1)):
                 hits = await _call_with_retries(engine, ask, settings.retries)
         except TimeoutError as exc:

@@ -51,8 +51,8 @@ def choose_provider(
 def _variables_of(
     candidate: str, settings: WebSettings, providers: Registry[WebProvider]
 ) -> list[str]:
-    """Return the environment variables that may configure a provider, the first to look at
-    first."""
+    """Return the environment variables that may configure a provider, in the order in which they
+    are read."""
     own = settings.api_key_env
     if settings.provider == "auto" and not _is_key_of(own, candidate, providers):
         own = ""
@@ -94,7 +94,7 @@ def _access(
     if not host:
         return None
     if not followable(host):
-        raise SourceNotConfigured(f"what {variable} holds is not an http(s) address")
+        raise SourceNotConfigured(f"the value of {variable} is not an http(s) address")
     return WebAccess(key="", variable=variable, host=host, closing=on_close)
 
 

@@ -1,4 +1,5 @@
-"""Helpers that the clients of web search providers share."""
+"""The parts of a request and an answer that several providers share: search operators, and Google's
+list of results."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from groundhook.host.core.source_settings import PageSettings
 AGENT = "groundhook"
 LIFETIME = 3600.0  # seconds in the cache; RFC 9309, section 2.4: at most a day
 MAX_SITES = 1000  # in the cache
-MAX_KB = 500  # kB; RFC 9309, section 2.5: at least so much must be read
+MAX_KB = 500  # kB; RFC 9309, section 2.5: a crawler must read at least this much
 
 
 class Robots:
@@ -53,8 +53,8 @@ class Robots:
             raise SourceError(f"its site's robots.txt cannot be parsed: {exc.message}") from exc
 
     async def _fetch_robots(self, site: str, settings: PageSettings) -> str | SourceError:
-        """Return the file, "" if there is none (4xx), or the error if it is unreachable (section
-        2.3.1: nothing may be read then)."""
+        """Return the file, "" if it does not exist (4xx), or the error if it is unreachable
+        (section 2.3.1: then no page may be read)."""
         client = self._client_of(
             HttpSettings(
                 hosts=("*", *settings.hosts),

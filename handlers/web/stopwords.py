@@ -1,6 +1,6 @@
 """Function words and openings of questions by language, and a guess of the language of a text.
 
-The words are in `function_words.txt` beside this module, for the languages that knowledge bases
+The words are in `function_words.txt` in this folder, for the languages that knowledge bases
 analyse.
 """
 

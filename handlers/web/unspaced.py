@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import chain
 
-# Japanese particles are recognized by the script beside them: behind a name or a word in kanji.
+# Japanese particles are recognized by the script before them: a name or a word in kanji.
 _KANA = "ぁ-ん"
 _PARTICLES = re.compile(
     rf"を|(?<=[^{_KANA}\s])(?:からの|までの|への|での|との|には|では|とは|から|まで|より|は|が|に|で|と|へ|も|の|や)(?=[^{_KANA}]|$)"
@@ -38,8 +38,8 @@ def _alternatives(words: list[str]) -> str:
 
 
 def topics(text: str, language: str) -> list[str]:
-    """Return the parts of a question between its function words, in order; empty if there are
-    none."""
+    """Return the parts of a question between its function words, in order; empty if it has only
+    function words."""
     rest = _cut_pattern(language).sub(lambda found: found["whole"] or " ", text)
     if language == "ja":
         rest = _PARTICLES.sub(" ", rest)

@@ -12,7 +12,7 @@ is imported when it is first used, so `import groundhook` loads nothing else.
 """
 
 from importlib import import_module
-from os.path import dirname, isdir  # pathlib would be most of what importing this takes
+from os.path import dirname, isdir  # importing pathlib would take most of the time of this module
 
 # Type checkers know the name. `typing` is not imported: with `python -m groundhook` Python may
 # still look for it in the current folder, where anyone may have put a module of that name.
@@ -224,7 +224,7 @@ if not TYPE_CHECKING:  # which would hide misspelt names from type checkers
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
-            from importlib.metadata import version  # which takes longer than all of the rest
+            from importlib.metadata import version  # its import takes longer than all the rest
 
             value: object = version("groundhook")
         elif name in _HOME_OF:

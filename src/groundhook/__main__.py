@@ -3,9 +3,9 @@
 import os
 import sys
 
-# `python -m` looks for every module in the current folder first, and what lies in an app's folder
-# is not part of the program: the same command runs again with Python's safe path. Up to here only
-# modules are imported that Python itself loads for any `-m`.
+# `python -m` looks for every module in the current folder first, but files of an app's folder must
+# not become a part of the program: the same command runs again with Python's safe path. Up to here
+# only modules are imported that Python itself loads for any `-m`.
 if not sys.flags.safe_path:
     os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])
 

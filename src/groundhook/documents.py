@@ -1,4 +1,4 @@
-"""The ranking of the `documents` toolkit for summaries that a program has itself.
+"""The ranking of the `documents` toolkit, for summaries that a program provides.
 
 from groundhook import open_host
 from groundhook.documents import rank_documents_by_relevance
@@ -56,11 +56,11 @@ async def rank_documents_by_relevance(
     below 0.3. All of them (1,000 at most) are ranked as one page.
 
     A summary has an `id` (a number or a text; each counts once), a title (`title`, `summaryTitle`
-    or `fileName`) and a content (`parseContentSlice`, `parseContent` or `content`). `by` ranks
-    them as `ranker.by` of the toolkit's file: `builtin`, `connector:<id>`, an assistant or an MCP
-    tool, with the names of `assistant` if one is given; if that fails, the built-in does.
-    `events` is called with that warning, and with the trace. Raises UsageError for wrong
-    arguments, SourceError if nothing could rank them."""
+    or `fileName`) and a content (`parseContentSlice`, `parseContent` or `content`). `by` is the
+    ranker, as `ranker.by` of the toolkit's file: `builtin`, `connector:<id>`, an assistant or an
+    MCP tool, with the names of `assistant` if one is given. If it fails, the built-in ranker does
+    it. `events` is called with the warning about that, and with the trace. Raises UsageError for
+    wrong arguments, SourceError if no ranker succeeded."""
     # Imported here because the toolkit is loaded when it is first used.
     from groundhook.handlers.tools.documents.alone import rank_tool
     from groundhook.handlers.tools.documents.settings import RankerSettings
@@ -84,7 +84,7 @@ async def rank_documents_by_relevance(
 
 def _refuse_unknown_ranker(host: Host, by: str, assistant: str) -> None:
     """Raise UnknownName if `by` names a connector or an assistant that the app does not have. One
-    that exists and cannot be used is replaced by the built-in."""
+    that exists but cannot be used is replaced by the built-in ranker."""
     kind, _, name = by.partition(":")
     with suppress(ConfigError, PluginError):
         if kind == "connector":

@@ -35,7 +35,7 @@ class Preview(TypedDict):
 
 
 class WholeMemory(TypedDict):
-    """A memory as `fetch` returns it; `content` letter for letter."""
+    """A memory as `fetch` returns it; `content` is exactly the text that was stored."""
 
     id: int
     title: str
@@ -55,10 +55,10 @@ class MemoryNotFound(NotFound, ValueError):
 
 class Memory:
     """The memories of an identity. `toolkit` is the full name of a toolkit of the type `memory`, or
-    the end of it; with `assistant` the one that this assistant lists.
+    the end of it; with `assistant` that of a toolkit in this assistant's list.
 
-    Every method raises NotPermitted if the identity lacks what the memories belong to, UsageError
-    for wrong arguments, and HostError for what fails below."""
+    Every method raises NotPermitted if the identity lacks the owner of the memories, UsageError for
+    wrong arguments, and any other HostError if the search or the store fails."""
 
     def __init__(
         self,

@@ -141,7 +141,7 @@ async def test_a_hooks_own_search_is_ordered_by_the_reranker_that_it_names(
     [
         (
             "function Next() { return { data: { order: ['nobody'] } }; }",
-            "it names none of the items that were sent",
+            "it names no item of the request",
         ),
         ("function Next() { throw new Error('tired'); }", "tired"),
         ("", "there is no JSON in it"),

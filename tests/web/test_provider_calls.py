@@ -334,7 +334,7 @@ def test_a_breaker_always_closes_again_after_its_pause(steps: list[str], most: i
     for step in steps:
         if step == "wait":
             now += 3
-        elif not breaker.open(now):
+        elif not breaker.is_open(now):
             breaker = breaker.sent()
             if step == "fail":
                 breaker = breaker.failed(now, "no", max_failures=most, pause=7)
@@ -342,4 +342,4 @@ def test_a_breaker_always_closes_again_after_its_pause(steps: list[str], most: i
                 breaker = breaker.failed(now, "no", max_failures=most, pause=7, after=1e9)
             else:
                 breaker = breaker.abandoned()
-    assert not breaker.open(now + 301)
+    assert not breaker.is_open(now + 301)

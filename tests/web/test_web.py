@@ -350,7 +350,7 @@ async def test_searxng_may_be_installed_below_a_path(server: Loopback) -> None:
     assert found.provider == "searxng"
     with pytest.raises(SourceNotConfigured, match=r"SEARXNG_URL, or search\.web\.host"):
         await Asking(None, "searxng", {}).search()
-    with pytest.raises(SourceNotConfigured, match="what SEARXNG_URL holds is not"):
+    with pytest.raises(SourceNotConfigured, match="the value of SEARXNG_URL is not"):
         await Asking(None, "auto", {"SEARXNG_URL": "here"}).search()
 
 
