@@ -8,6 +8,7 @@ Prints a line with its address, and runs until it is killed.
 from __future__ import annotations
 
 import json
+import random
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -51,12 +52,19 @@ async def bare_stream(request: Request) -> Response:
     return StreamingResponse(blocks(), media_type="text/event-stream")
 
 
+def phase() -> float:
+    """Where a stream begins to tick, by chance: models do not write in step, and streams that do
+    queue behind each other."""
+    return random.random() / EVENTS_A_SECOND
+
+
 def moment() -> str:
     return f"{time.monotonic():.6f}"
 
 
 async def bare_ticks(request: Request) -> Response:
     async def ticks() -> AsyncIterator[bytes]:
+        await anyio.sleep(phase())
         for _ in range(EVENTS_A_SECOND * SECONDS):
             await anyio.sleep(1 / EVENTS_A_SECOND)
             yield f'event: text\ndata: {{"delta":"{moment()}"}}\n\n'.encode()
@@ -77,6 +85,7 @@ async def ticking(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
     async def events() -> AsyncIterator[Event]:
         turn = f"t_{time.monotonic_ns()}"
         yield StreamStart(assistant_id="").stamped(turn, 0)
+        await anyio.sleep(phase())
         for _ in range(EVENTS_A_SECOND * SECONDS):
             await anyio.sleep(1 / EVENTS_A_SECOND)
             yield Text(delta=moment()).stamped(turn, 0)

@@ -1,5 +1,6 @@
 """The HTTP server beside bare starlette on the same machine: the first turn, a turn, events of one
-stream, two hundred streams at once, idle streams, the end of a server with open streams.
+stream, two hundred streams at once, idle streams, memory after thousands of turns, the end of a
+server with open streams; and its parts without HTTP.
 
     make bench NAME=serve
 
@@ -29,6 +30,7 @@ import psutil
 
 from bench.bare_server import EVENTS_A_SECOND, SECONDS
 from bench.figures import figure
+from bench.serve_parts import EVENTS, measure_parts
 from groundhook import open_host
 from groundhook.host.core.types.events import Event
 
@@ -39,8 +41,13 @@ TURNS = 20  # of each in a round
 STREAMS = 200
 STREAM_ROUNDS = 5
 IDLE = 1000
+MANY_TURNS = 5000  # in a row
+FIRST_TURNS = 500  # whose memory is partly caches and what was free before
+KEEP_S = 1  # of turns that are over, where memory is measured
+SETTLED_S = 60.0  # longest wait for memory and descriptors to be given back
 FIRST_IDLE = 200  # whose memory is partly what was free before
 LONG = 240_000  # characters of a long answer, six in an event
+END_OF_HEAD = b"\r\n\r\n"
 KEY = "k" * 40
 FILES = {
     "agent/agent.yml": json.dumps(
@@ -56,7 +63,8 @@ FILES = {
                 },
                 "streams": {"log_kb": 2**16},
                 "drain_s": 0,
-            }
+            },
+            "turns": {"at_once": 10**4},  # so that none of the idle ones only waits for its begin
         }
     ),
     "assistants/hooked/package.yao": json.dumps({"name": "hooked", "connector": "short"}),
@@ -71,9 +79,12 @@ FILES = {
         '{"type": "scripted", "options":'
         ' {"script": [{"text": "!", "delay_ms": 3600000, "times": 0}]}}'
     ),
+    "connectors/logged.conn.yao": json.dumps(
+        {"type": "scripted", "options": {"script": [{"text": "abcdef" * EVENTS, "times": 0}]}}
+    ),
     **{
         f"assistants/{name}/package.yao": json.dumps({"name": name, "connector": name})
-        for name in ("short", "long", "late")
+        for name in ("short", "long", "late", "logged")
     },
 }
 
@@ -106,11 +117,16 @@ def request(method: str, path: str, body: Any = None, accept: str = "application
 LATE = request("POST", "/api/turns", {"assistant": "late", "text": "?"}, "text/event-stream")
 
 
+def turn_of(head: bytes) -> str:
+    """The id of the turn that an answer is about."""
+    return head.partition(b"x-groundhook-turn: ")[2].split(b"\r\n")[0].decode()
+
+
 async def head_of(port: int, raw: bytes) -> bytes:
     """The head of one answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(raw)
-    head = await reader.readuntil(b"\r\n\r\n")
+    head = await reader.readuntil(END_OF_HEAD)
     writer.close()
     return head
 
@@ -122,7 +138,7 @@ async def answered(port: int, raw: bytes, rounds: int) -> list[float]:
     for _ in range(rounds):
         began = time.perf_counter()
         writer.write(raw)
-        head = await reader.readuntil(b"\r\n\r\n")
+        head = await reader.readuntil(END_OF_HEAD)
         length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
         await reader.readexactly(length)
         taken.append((time.perf_counter() - began) * 1000)
@@ -188,7 +204,7 @@ async def held(port: int, raw: bytes, count: int) -> list[asyncio.StreamWriter]:
     for _ in range(count):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(raw)
-        await reader.readuntil(b"\r\n\r\n")
+        await reader.readuntil(END_OF_HEAD)
         writers.append(writer)
     return writers
 
@@ -202,14 +218,20 @@ async def measure(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> No
     await kept_turns(app)
     await one_stream(ours[1], bare[1])
     await many_streams(bare)
+    await clients_that_leave(ours[1])
     await idle_streams(ours, bare)
     await ended(ours)
+    await measure_parts(app)
+
+
+async def ready(port: int) -> None:
+    while b" 200 " not in await head_of(port, request("GET", "/readyz")):  # noqa: ASYNC110
+        await anyio.sleep(0.05)
 
 
 async def first_turn(port: int) -> None:
     """The first turn of a server that is ready, which no turn went before."""
-    while b" 200 " not in await head_of(port, request("GET", "/readyz")):  # noqa: ASYNC110
-        await anyio.sleep(0.05)
+    await ready(port)
     ask = request("POST", "/api/turns", {"assistant": "hooked", "text": "Is it so?"})
     first, *later = await answered(port, ask, 20)
     figure("the first turn with a hook", first, "ms", statistics.median(later), "later ones, p50")
@@ -238,6 +260,8 @@ async def turns(app: Path, ours: tuple[Any, int], bare: tuple[Any, int]) -> None
     over_http, bare_ms, alone = (statistics.median(each) for each in taken.values())
     figure("a turn over HTTP, p50", over_http, "ms", alone, "the same in process")
     figure("a turn over HTTP: what HTTP adds, p50", over_http - alone, "ms", bare_ms, "bare POST")
+    p95 = [statistics.quantiles(each, n=20)[-1] for each in taken.values()]
+    figure("a turn over HTTP: what HTTP adds, p95", p95[0] - p95[2], "ms", p95[1], "bare POST")
     fastest = [min(each) for each in taken.values()]
     figure(" the fastest of each", fastest[0] - fastest[2], "ms", fastest[1], "bare POST")
     each = {name: seconds * 1000 / ROUNDS / TURNS for name, seconds in cpu.items()}
@@ -278,7 +302,8 @@ async def in_process(send: Send) -> list[float]:
 
 
 async def one_stream(port: int, bare_port: int) -> None:
-    whole = json.loads(await body_of(port, {"assistant": "long", "text": "Is it so?"}))
+    ask = request("POST", "/api/turns", {"assistant": "long", "text": "Is it so?"})
+    whole = json.loads(await body_of(port, ask))
     turn = request("GET", f"/api/turns/{whole['turn_id']}/events", accept="text/event-stream")
     events = (await stream(port, turn)).count(b"\nevent: ")
     joined, single = (request("GET", f"/stream?n={events}&joined={n}") for n in (16, 1))
@@ -312,10 +337,72 @@ async def many_streams(bare: tuple[Any, int]) -> None:
     figure(" CPU time of an event", cpu["/ours"] / events, "us", cpu["/ticks"] / events, "the same")
 
 
+async def clients_that_leave(port: int) -> None:
+    """How soon a turn ends whose only reader, a client of OpenAI's API, has left."""
+    ask = {"model": "late", "messages": [{"role": "user", "content": "?"}], "stream": True}
+    taken = []
+    for _ in range(TURNS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request("POST", "/v1/chat/completions", ask, "text/event-stream"))
+        path = f"/api/turns/{turn_of(await reader.readuntil(END_OF_HEAD))}"
+        began = time.perf_counter()
+        writer.close()
+        while b'"state":"running"' in await body_of(port, request("GET", path)):
+            pass
+        taken.append((time.perf_counter() - began) * 1000)
+    figure("a client of OpenAI's API leaves: its turn ends, p50", statistics.median(taken), "ms")
+
+
 async def idle_streams(ours: tuple[Any, int], bare: tuple[Any, int]) -> None:
     each = await memory_of_each(*ours, LATE)
     floor = await memory_of_each(*bare, request("GET", "/idle"))
     figure("an idle stream and its turn", each, "kB", floor, "a stream of bare starlette")
+
+
+async def many_readers(bare: tuple[Any, int], process: Any, port: int) -> None:
+    """Readers of one turn, at a server that has had no others."""
+    await ready(port)
+    floor = await memory_of_each(*bare, request("GET", "/idle"))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(LATE)
+    path = f"/api/turns/{turn_of(await reader.readuntil(END_OF_HEAD))}/events"
+    follow = request("GET", path, accept="text/event-stream")
+    each = await memory_of_each(process, port, follow)
+    figure(f"one of {IDLE:,} readers of a turn", each, "kB", floor, "a stream of bare starlette")
+    writer.close()
+
+
+async def after_many(process: Any, port: int) -> None:
+    """Memory and descriptors of a server after turns and streams that are over; it forgets a turn
+    `KEEP_S` after its end."""
+    await ready(port)
+    ask = request("POST", "/api/turns", {"assistant": "short", "text": "Is it so?"})
+    server = psutil.Process(process.pid)
+    await answered(port, ask, FIRST_TURNS)
+    writers = await held(port, LATE, FIRST_IDLE)
+    await left(server, writers)
+    memory, descriptors = server.memory_info().rss, server.num_fds()
+    await answered(port, ask, MANY_TURNS)
+    await left(server, [])
+    grown = (server.memory_info().rss - memory) / 1e6
+    figure(f"memory more after {MANY_TURNS:,} turns in a row", grown, "MB")
+    await left(server, await held(port, LATE, IDLE))
+    memory = server.memory_info().rss
+    await left(server, await held(port, LATE, IDLE))
+    grown = (server.memory_info().rss - memory) / 1e6
+    figure(f"memory more after {IDLE:,} idle streams were left for the second time", grown, "MB")
+    figure(" descriptors more", server.num_fds() - descriptors, "")
+
+
+async def left(server: psutil.Process, writers: list[asyncio.StreamWriter]) -> None:
+    """Leave streams, and wait until the server has forgotten their turns."""
+    before = server.num_fds() - len(writers)
+    for writer in writers:
+        writer.close()
+    with anyio.move_on_after(SETTLED_S):
+        while server.num_fds() > before:  # noqa: ASYNC110 - of another process
+            await anyio.sleep(0.1)
+    await anyio.sleep(3 * KEEP_S)
 
 
 async def ended(ours: tuple[Any, int]) -> None:
@@ -340,10 +427,10 @@ async def memory_of_each(process: Any, port: int, raw: bytes) -> float:
     return each
 
 
-async def body_of(port: int, ask: Any) -> bytes:
+async def body_of(port: int, raw: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(request("POST", "/api/turns", ask))
-    head = await reader.readuntil(b"\r\n\r\n")
+    writer.write(raw)
+    head = await reader.readuntil(END_OF_HEAD)
     body = await reader.readexactly(
         int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
     )
@@ -351,19 +438,38 @@ async def body_of(port: int, ask: Any) -> bytes:
     return body
 
 
-def main() -> None:
+def written(folder: str, files: dict[str, str]) -> tuple[str, ...]:
+    """Write an app; return the command that serves it."""
+    for name, text in files.items():
+        path = Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     groundhook = str(Path(sys.executable).parent / "groundhook")
+    return (groundhook, "serve", "--app", folder, "--port", "0", "--json")
+
+
+def main() -> None:
+    agent = json.loads(FILES["agent/agent.yml"])
+    agent["server"]["streams"].update(keep_s=KEEP_S, linger_s=0)
+    forgetful = {
+        **FILES,
+        "agent/agent.yml": json.dumps(agent),
+        # The scripted connector, which is for tests, keeps every call.
+        "assistants/short/package.yao": '{"name": "short", "connector": "extractive"}',
+    }
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in FILES.items():
-            path = Path(folder) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        ours = (groundhook, "serve", "--app", folder, "--port", "0", "--json")
         with (
-            started(*ours) as ours_at,
+            started(*written(folder, FILES)) as ours,
             started(sys.executable, "-m", "bench.bare_server") as bare,
         ):
-            anyio.run(measure, Path(folder), ours_at, bare)
+            anyio.run(measure, Path(folder), ours, bare)
+        with (
+            started(*written(f"{folder}/read", FILES)) as ours,
+            started(sys.executable, "-m", "bench.bare_server") as bare,
+        ):
+            anyio.run(many_readers, bare, *ours)
+        with started(*written(f"{folder}/forgetful", forgetful)) as ours:
+            anyio.run(after_many, *ours)
 
 
 if __name__ == "__main__":

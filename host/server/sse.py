@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 import anyio
 from starlette.types import Receive, Scope, Send
 
-from groundhook.host.core.json_lines import line, line_bytes
+from groundhook.host.core.json_lines import line_bytes
 from groundhook.host.core.server_settings import StreamSettings
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.fold import Fold, Piece
@@ -88,8 +88,9 @@ class FoldWriter:
 
 
 def _data(piece: Piece) -> bytes:
-    text = piece.data if isinstance(piece.data, str) else line(piece.data).rstrip("\n")
-    return f"data: {text}\n\n".encode()
+    if isinstance(piece.data, str):
+        return f"data: {piece.data}\n\n".encode()
+    return b"data: %b\n" % line_bytes(piece.data)
 
 
 @dataclass(kw_only=True)
