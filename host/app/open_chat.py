@@ -148,10 +148,11 @@ class OpenChat:
     ) -> AsyncIterator[AsyncIterator[Event]]:
         runtime = self._of.runtime()
         new = self._of.new_turn(self.id, question.id if again else question, self.request)
-        request: Request | None = None
+        stored, request = False, None
 
         async def make_request(turn: StoredTurn) -> Request:
-            nonlocal request
+            nonlocal stored, request
+            stored = True
             request = await self._make_request(runtime, question, options, turn)
             return request
 
@@ -165,7 +166,8 @@ class OpenChat:
                     )
                 yield recorder
         except BaseException:
-            if first and self._running is None:  # it could not begin
+            # Not for a turn that was not even stored: another one of the chat may be under way.
+            if first and stored and self._running is None:
                 await self._forget_chat()
             raise
         finally:

@@ -177,7 +177,9 @@ class Call:
         if running is not None and self._owns(running, token):
             return running
         stored = self.serving.stores_turns or bool(self.caller.identity.user_id)
-        if running is None and stored and self.serving.has("chats"):
+        # Also for a turn that runs here and is another caller's: an answer that comes sooner than
+        # that about an unknown id would tell that it exists.
+        if stored and self.serving.has("chats"):
             owner = self.caller.stored_owner(token)
             return await kept_turn(self.serving.host, owner, turn_id, token)
         raise UnknownName("turn", turn_id[:80], ())

@@ -260,13 +260,28 @@ def test_ids_of_events_that_are_no_numbers_are_refused(served: Served, after: st
 
 def test_no_guess_reaches_the_things_of_another_person(served: Served, full: bool) -> None:
     with served.client(OTHER) as mine, served.client(READER) as theirs:
+        chats = [
+            mine.post("/api/chats", json={"assistant": "talks"}).json()["id"] for _ in range(3)
+        ]
+        messages = []
+        for chat in chats:
+            mine.post(f"/api/chats/{chat}/turns", json={"text": "?"}).read()
+            messages += [each["id"] for each in mine.get(f"/api/chats/{chat}").json()["messages"]]
         turns = [mine.post("/api/turns", json=ASK).headers["x-groundhook-turn"] for _ in range(5)]
-        guesses = [f"t_{secrets.token_hex(6)}" for _ in range(10_000 if full else 300)]
-        texts = {
-            theirs.get(f"/api/turns/{id}").text.replace(id, "").partition('"request"')[0]
-            for id in (*turns, *guesses)
-        }
-        assert len(texts) == 1
+        rating = {"rating": 1}
+        for method, path, body, real, size in (
+            ("GET", "/api/turns/{}", None, turns, 6),
+            ("GET", "/api/chats/{}", None, chats, 16),
+            ("DELETE", "/api/chats/{}", None, chats, 16),
+            ("PUT", "/api/messages/{}/feedback", rating, messages, 12),
+        ):
+            kind = real[0][:2]
+            guesses = [f"{kind}{secrets.token_hex(size)}" for _ in range(10_000 if full else 150)]
+            texts = set()
+            for id in (*real, *guesses):
+                answer = theirs.request(method, path.format(id), json=body)
+                texts.add(answer.text.replace(id, "").partition('"request"')[0])
+            assert len(texts) == 1, path
         key = {"idempotency-key": "shared"}
         first = mine.post("/api/turns", json=ASK, headers=key).headers["x-groundhook-turn"]
         second = theirs.post("/api/turns", json=ASK, headers=key).headers["x-groundhook-turn"]

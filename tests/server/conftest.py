@@ -32,6 +32,7 @@ from tests.loopback.databases import own_schema
 LOCAL = make_key()
 OTHER = make_key()
 READER = make_key()
+LONGEST_HIDDEN = 500  # characters of what no server may send
 
 APP = {
     "connectors/cites.conn.yao": (
@@ -104,7 +105,9 @@ class Served:
             base_url=self.url,
             headers={**given, **headers},
             timeout=20,
-            transport=Spread(self.ports) if self.ports else None,
+            transport=Scanned(
+                Spread(self.ports) if self.ports else httpx.HTTPTransport(), self.app
+            ),
         )
 
 
@@ -118,6 +121,45 @@ class Spread(httpx.HTTPTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.url = request.url.copy_with(port=next(self._ports))  # the Host header stays
         return super().handle_request(request)
+
+
+class Scanned(httpx.BaseTransport):
+    """Fails a test whose server sends the folder of the app, or a key, in any head or body."""
+
+    def __init__(self, inner: httpx.BaseTransport, app: Path) -> None:
+        self._inner = inner
+        self._hidden = [str(app).encode(), *(key.encode() for key in (LOCAL, OTHER, READER))]
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self._inner.handle_request(request)
+        self._scan(b"\n".join(value for _, value in answer.headers.raw))
+        assert isinstance(answer.stream, httpx.SyncByteStream)
+        answer.stream = ScannedBody(answer.stream, self._scan)
+        return answer
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _scan(self, sent: bytes) -> None:
+        for hidden in self._hidden:
+            assert hidden not in sent, f"the server sent {hidden!r}: {sent!r}"
+
+
+class ScannedBody(httpx.SyncByteStream):
+    """A body that is scanned as it arrives, with the end of the part before each part."""
+
+    def __init__(self, inner: httpx.SyncByteStream, scan: Callable[[bytes], None]) -> None:
+        self._inner, self._scan = inner, scan
+
+    def __iter__(self) -> Iterator[bytes]:
+        before = b""
+        for part in self._inner:
+            self._scan(before + part)
+            before = (before + part)[-LONGEST_HIDDEN:]
+            yield part
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 Serve = Callable[..., AbstractContextManager[Served]]
