@@ -21,10 +21,10 @@ from groundhook.host.core.types.turn import Identity
 _LISTS = frozenset({"users", "teams", "tenants", "scopes"})
 
 
-def permitted_tenant(spec: CollectionSpec, identity: Identity) -> str | None:
-    """Return the tenant whose documents the identity may see; None for a collection without
-    tenants. Raises NotPermitted if it may not search the collection, or has no tenant and needs
-    one."""
+def permitted_tenant(spec: CollectionSpec, identity: Identity, partition: str = "") -> str | None:
+    """Return the tenant whose documents the identity may see, or the `partition` of its team or
+    user; None for a collection without tenants. Raises NotPermitted if it may not search the
+    collection, or has no tenant and needs one."""
     if not _permits(spec.permission, identity):
         raise NotPermitted(
             f"not permitted: collection {spec.id!r} is not open to {_describe(identity)}",
@@ -32,6 +32,8 @@ def permitted_tenant(spec: CollectionSpec, identity: Identity) -> str | None:
         )
     if not spec.tenant_field:
         return None
+    if partition:
+        return partition
     if not identity.tenant_id:
         raise NotPermitted(
             f"not permitted: collection {spec.id!r} separates its tenants, and the request names"

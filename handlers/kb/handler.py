@@ -149,7 +149,7 @@ class KBHandler:
         """Return all passages of each document that exists, in one request. Raises NotPermitted,
         SourceNotConfigured for a collection that is not declared, StorageError."""
         spec = self._spec(collection)
-        tenant = permitted_tenant(spec, scope.identity)
+        tenant = permitted_tenant(spec, scope.identity, scope.partition)
         found = await self._store.passages(spec.id, tenant, dict.fromkeys(documents))
         return {
             document: SourceResult(items=tuple(passage_item(spec, hit, 1.0) for hit in hits))
@@ -196,7 +196,7 @@ class KBHandler:
     ) -> tuple[str | None, Filter | None]:
         """Return the tenant and the filter that limit what a search may find. Raises HostError."""
         spec = self._spec(id)
-        tenant = permitted_tenant(spec, scope.identity)
+        tenant = permitted_tenant(spec, scope.identity, scope.partition)
         return tenant, filter_of(spec, options)
 
     def _collection(self, spec: CollectionSpec) -> SearchableCollection:

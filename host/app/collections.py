@@ -147,7 +147,7 @@ class AppCollections:
             wanted = list(dict.fromkeys(ids))
             found = await self.knowledge_base().fetch_documents(spec.id, wanted, scope)
             node.data["found"] = len(found)
-        tenant = scope.identity.tenant_id if spec.tenant_field else ""
+        tenant = _get_tenant(spec, scope)
         exact = await self.texts().get(spec.id, tenant, wanted)
         if gone := [id for id in exact if id not in found]:
             # Another program has removed these documents since.
@@ -196,7 +196,7 @@ class AppCollections:
         spec = self._find_spec(collection)
         if self.scope is not None:
             scope = self._make_scope(spec, owner)
-            tenant = scope.identity.tenant_id if spec.tenant_field else ""
+            tenant = _get_tenant(spec, scope)
             documents = [replace(document, tenant=tenant) for document in documents]
         if not documents:
             return PutReport()
@@ -218,7 +218,7 @@ class AppCollections:
     ) -> tuple[str, ...]:
         spec = self._find_spec(collection)
         if self.scope is not None:
-            tenant = self._make_scope(spec, owner).identity.tenant_id
+            tenant = _get_tenant(spec, self._make_scope(spec, owner))
         tenant = tenant if spec.tenant_field else ""
         removed = await self.knowledge_base().remove(
             spec.id, list(ids), tenant=tenant, missing_ok=True
@@ -230,15 +230,14 @@ class AppCollections:
         return self.app.resolve_collection(self.assistant_id, name)
 
     def _make_scope(self, spec: CollectionSpec, owner: Owner) -> Scope:
-        """Return the scope in which the documents of an owner are those of its tenant. Raises
-        NotPermitted."""
+        """Return the scope of the documents of an owner. Raises NotPermitted, ConfigError."""
         assert self.scope is not None, "a sync puts and removes documents, and reads none"
         return owned_scope(spec, owner, self.scope)
 
 
 def owned_scope(spec: CollectionSpec, owner: Owner, scope: Scope) -> Scope:
-    """Return the scope in which the documents of an owner are those of its tenant. Raises
-    NotPermitted; ConfigError for a collection that does not keep teams or users apart."""
+    """Return the scope of the documents of an owner. Raises NotPermitted; ConfigError for a
+    collection that does not keep teams or users apart."""
     # Imported here because the package of the knowledge base is loaded when it is first used.
     from groundhook.handlers.kb.access import permitted_tenant
 
@@ -258,7 +257,12 @@ def owned_scope(spec: CollectionSpec, owner: Owner, scope: Scope) -> Scope:
             f"not permitted: collection {spec.id!r} separates the documents of each {owner}, and"
             " the request names none"
         )
-    return replace(scope, identity=identity.model_copy(update={"tenant_id": tenant}))
+    return replace(scope, partition=tenant)
+
+
+def _get_tenant(spec: CollectionSpec, scope: Scope) -> str:
+    """Return the value of the collection's `tenant_field` for the documents of a scope."""
+    return (scope.partition or scope.identity.tenant_id) if spec.tenant_field else ""
 
 
 def _select_facets(

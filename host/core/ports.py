@@ -111,7 +111,8 @@ class Scope:
 
     `identity` is that of the request, `assistant_id` the assistant ("" outside of one), `settings`
     and `uses` those of the layer that searches, `now` the clock. `warn(code, message)` sends a
-    warning; `delegates` do the steps that `uses` delegates."""
+    warning; `delegates` do the steps that `uses` delegates. `partition` is the value of a
+    collection's `tenant_field` for documents of a team or user ("": those of the tenant)."""
 
     identity: Identity
     assistant_id: str
@@ -120,6 +121,7 @@ class Scope:
     now: Clock
     warn: Warn
     delegates: Delegates = NoDelegates()
+    partition: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -465,6 +465,24 @@ async def test_a_document_that_is_no_memory_is_left_out_with_one_warning(writabl
         assert [one["id"] for one in found] == [kept]
 
 
+async def test_a_collection_may_be_open_to_some_tenants_and_keep_their_users_apart(
+    make_app: MakeApp,
+) -> None:
+    file = "assistants/memory/kb/own.kb.yao"
+    collection = {**json.loads(WRITABLE[file]), "permission": {"tenants": ["acme"]}}
+    note = {"collection": "own", "title": "Shoes", "content": "My size is 43."}
+    mine, colleague = ({"tenant_id": "acme", "user_id": user} for user in ("me", "you"))
+    async with open_host(make_app({**WRITABLE, file: json.dumps(collection)})) as host:
+        kept = await call(host, "remember", note, mine)
+        ref = {"doc_id": kept["id"], "collection": "own"}
+        assert (await call(host, "fetch", ref, mine))["content"] == note["content"]
+        assert "has no document" in await error(host, "fetch", ref, colleague)
+        closed = await error(host, "fetch", ref, {"tenant_id": "globex", "user_id": "me"})
+        search = {"query": "size", "collection": "own"}
+        assert len(await call(host, "search", search, mine)) == 1
+    assert closed.startswith("not permitted: collection 'agents.memory.own' is not open to")
+
+
 async def test_a_memory_is_read_while_another_program_writes(make_app: MakeApp) -> None:
     me, app = {"user_id": "me"}, make_app(WRITABLE)
     note = {"collection": "own", "title": "Shoes", "content": " My size is 43.\n"}
