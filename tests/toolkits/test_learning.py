@@ -136,8 +136,8 @@ async def test_long_intents_and_outcomes_are_cut_and_only_very_long_ones_refused
 
 
 async def test_a_model_is_told_which_outcomes_no_section_serves(host: Host) -> None:
-    course = {**COURSE, "outcomes": ["photosynthesis leaf cells", "zzz qqq"]}
-    outcome = await search(host, "photosynthesis", course)
+    outcomes = ["photosynthesis: light splits water in leaf cells", "zzz qqq"]
+    outcome = await search(host, "photosynthesis", {**COURSE, "outcomes": outcomes})
     assert 'No section serves these outcomes: ["zzz qqq"]' in outcome.text
 
 
@@ -151,11 +151,19 @@ async def test_outcomes_beyond_the_first_eight_are_said_not_to_be_compared(host:
     assert (len(node.data["coverage"]), node.data["not_compared"]) == (8, 2)
 
 
+async def test_the_trace_has_the_queries_that_found_each_section(host: Host) -> None:
+    traced: list[Event] = []
+    outcome = await search(host, "photosynthesis in leaf cells", events=traced.append)
+    [*_, node] = [each.node for each in of(traced, "trace") if each.node.type == "merge"]
+    assert [one["id"] for one in node.data["shown"]] == ids(outcome)
+    assert node.data["shown"][0] == {"id": "bio-2", "queries": [0, 1]}
+
+
 async def test_sections_that_are_hardly_similar_to_the_intent_are_said_to_be_so(host: Host) -> None:
     nonsense = await search(host, "xateqo pupa vahuqi")
     assert ids(nonsense)
     assert "Nothing is very similar to what is looked for" in nonsense.text
-    clear = await search(host, "photosynthesis in leaf cells")
+    clear = await search(host, "photosynthesis: light splits water in leaf cells")
     assert clear.text == json.dumps(clear.result, ensure_ascii=False)
 
 

@@ -30,9 +30,9 @@ from groundhook.host.core.types.collection_queries import (
 from groundhook.host.core.types.sync import SyncStatus
 
 LONGEST_DESCRIPTION = 600  # characters of a description in an answer
-# Of the 54 questions of bench/toolkits, 6 have a first result below this score: it is right for one
-# of them, and four more have the right dataset among the first five, in another language. The first
-# result of 118 of 120 questions of nonsense words is below it.
+# Of the 54 questions of bench/toolkits, 4 have a first result below this score: it is right for one
+# of them, and two more have the right dataset among the first five, in another language. The first
+# result of all 60 questions of nonsense words is below it.
 CLEAR = 0.45
 NOT_CLEAR = (
     "Nothing is very similar to the query: the first results may be near matches only, or in"
