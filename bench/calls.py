@@ -106,7 +106,7 @@ class Text(BaseModel):
 
 @dataclass
 class Held(CannedSource):
-    """Says when it holds so many searches at its gate."""
+    """A source that says when it holds a number of searches at its gate."""
 
     expected: int = 0
     full: anyio.Event = field(default_factory=anyio.Event)

@@ -192,7 +192,7 @@ async def searches(host: Host) -> None:
 
 
 async def endpoint() -> None:
-    """An endpoint on this machine, beside the bare client with the same body."""
+    """An endpoint on this machine, compared with the bare client and the same body."""
     with serving() as server:
         answer = {
             "results": [{"index": index, "relevance_score": score} for index, score in SCORES]

@@ -36,7 +36,7 @@ MEGABYTE = 1_000_000
 
 
 def texts(tokens: int, count: Callable[[str], int]) -> Iterator[str]:
-    """Pieces of the documentation of so many tokens each."""
+    """Pieces of the documentation, each with that number of tokens."""
     words = " ".join(path.read_text(encoding="utf-8") for path in DOCUMENTS).split()
     start = 0
     while start < len(words):

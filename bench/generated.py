@@ -32,7 +32,7 @@ def vector(chance: random.Random) -> list[float]:
 
 
 def text(chance: random.Random, words: int = WORDS) -> str:
-    """Sentences of this repository's documents, in any order, cut at so many words."""
+    """Sentences of this repository's documents, in any order, cut at that number of words."""
     taken: list[str] = []
     while len(taken) < words:
         taken += chance.choice(sentences()).split()

@@ -170,7 +170,7 @@ async def call_us(engine: HookEngine, script: HookScript) -> float:
 
 async def bridge_us() -> float:
     """Microseconds of a call over the bare bridge, in this process: JavaScript asks, a coroutine of
-    the event loop answers with a constant. Everything that a host call does beside that comes on
+    the event loop answers with a constant. Everything else that a host call does comes on
     top."""
     loop = asyncio.get_running_loop()
 

@@ -171,7 +171,7 @@ async def one_size(state: Path, passages: int) -> Cost:
         await while_optimising(kb, state, questions)
         await settled(state)
         shard = bare_shard(state)
-        # Hours later it has ended; one that has just added so much takes a tenth of a ms more.
+        # In use it ended hours ago; one that has just added this much takes a tenth of a ms more.
         await client.stop_worker()
         name = f"hybrid search with a filter on {passages} passages"
         again, astray = chosen(questions), chosen(strays)
@@ -331,7 +331,7 @@ async def against(
     questions: Sequence[MadeQuestion],
     name: str,
 ) -> tuple[float, float, float]:
-    """Prints what a search costs beside the bare engine: the same questions to both, the first of
+    """Prints the cost of a search and of the bare engine: the same questions to both, the first of
     them to warm up → p50 and p95 through Groundhook, and p50 of the engine, in ms. They are sent
     in turns, ten questions each: one after the other, each would find the processor's caches full
     of what the other read, as in no app."""

@@ -5,7 +5,7 @@ engine: how long adding takes, what the engine needs, and how long a search take
 
 1,000,000 passages unless another number is given; they take 8 GB of disk, and about a quarter of an
 hour on two cores. They are made a part at a time, so that this process stays small. Searches go
-through the door of a turn, with a filter by tenant, and start when the engine has optimised its
+use the call of a turn, with a filter by tenant, and start when the engine has optimised its
 files. Figures are JSON lines on standard output.
 """
 

@@ -1,4 +1,4 @@
-"""The HTTP server beside bare starlette on the same machine: the first turn, a turn, events of one
+"""The HTTP server and bare starlette on the same machine: the first turn, a turn, events of one
 stream, two hundred streams at once, idle streams, memory after thousands of turns, the end of a
 server with open streams; and its parts without HTTP.
 

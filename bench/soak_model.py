@@ -3,8 +3,8 @@ time, or fails in the way that the question names.
 
     async with endpoint() as port: ...
 
-The ways are the ones that endpoints are known for: refusals, limits, overflows, connections that
-end early, silence, streams that are none.
+Endpoints are known to fail in these ways: refusals, limits, overflows, connections that end early,
+silence, answers that are not streams.
 """
 
 from __future__ import annotations

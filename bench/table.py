@@ -74,7 +74,7 @@ def read(name: str) -> list[Figure]:
 
 def with_rows(readme: str, name: str, figures: Sequence[Figure]) -> str:
     """Return the README with the rows of a bench replaced: for each beginning in SHOWN the first
-    figure that has it. Raises LookupError when there is none, or no row to replace."""
+    figure that has it. Raises LookupError without such a figure, or without a row to replace."""
     for beginning in SHOWN.get(name, ()):
         row = next((one.row() for one in figures if one.figure.startswith(beginning)), None)
         if row is None:

@@ -132,7 +132,7 @@ async def bare_call(client: aiohttp.ClientSession, path: str, query: str) -> Non
 
 async def together(host: Host, url: str) -> None:
     """A hundred turns at once, each with a search of its own that the provider takes 300 ms for;
-    beside a hundred bare calls."""
+    compared with a hundred bare calls."""
     async with aiohttp.ClientSession(url) as client:
 
         async def call(number: int) -> None:

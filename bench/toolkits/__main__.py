@@ -1,4 +1,4 @@
-"""The four toolkits, beside what the collections do alone: what is found, and how long it takes. A
+"""The four toolkits, and what the collections do alone: what is found, and how long it takes. A
 call above `host.search` of the same question has its arguments checked, its answer built and its
 sources cited; `searchDatasets` also counts all results, and `search` of memories asks which of them
 are superseded, in a request of its own. What is found in another language is the embedding model's

@@ -1,4 +1,4 @@
-"""Learning resources: whether the right section is found, beside the engine alone.
+"""Learning resources: whether the right section is found, compared with the engine alone.
 
 The sample's 60 sections in three languages, 33 intents in five; every second one is in another
 language than its section. Half of them are kept aside: what can be chosen is chosen by the others.

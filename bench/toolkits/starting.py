@@ -1,5 +1,5 @@
-"""What toolkits add to the start of `groundhook chat`: in an app that has the four samples beside
-an assistant without tools, and for an assistant that lists them.
+"""What toolkits add to the start of `groundhook chat`: for an assistant without tools in an app
+that has the four samples, and for an assistant that lists them.
 
 Times are those of the processor, of whole processes that take turns: other programs make them
 little longer.
