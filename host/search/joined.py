@@ -50,11 +50,14 @@ async def _attempt(
 def _merge(found: list[SourceResult], limit: int | None) -> SourceResult:
     items: list[Item] = []
     keys: set[str] = set()
+    # `sorted` is stable: at equal scores the items of the earlier source come first.
     for item in sorted((item for each in found for item in each.items), key=_score, reverse=True):
+        # An item without a key gets one when it is cited; until then it cannot be compared.
         if not item.key or item.key not in keys:
             items.append(item)
             keys.add(item.key)
-    # Without facets, related nodes and queries: those of several sources cannot be added up.
+    # Facets, related nodes and queries of several sources cannot be added up: the first source has
+    # them.
     first = found[0]
     return SourceResult(
         items=tuple(items[:limit]),

@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     @property
     def weighed(self) -> Item:
         """The item with the weight of its source."""
-        if self.item.weight == self.weight:
+        if self.item.weight == self.weight:  # true of most items, which saves a copy
             return self.item
         return self.item.model_copy(update={"weight": self.weight})
 
@@ -108,6 +108,7 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
         if first is None:
             kept[entry.item.key] = entry
         else:
+            # Two searches may quote different parts of one chunk: the model gets both.
             if (item := join_parts(first.item, entry.item)) is not first.item:
                 kept[entry.item.key] = first._replace(item=item)
             dropped.append(
@@ -153,4 +154,5 @@ def _identity(entry: Entry) -> tuple[object, ...]:
     """Return the sort key of entries of equal value: one result after the other, each in the order
     of its source."""
     item = entry.item
+    # Title and content last, for items of plug-ins that have neither key nor position.
     return (*entry.search, entry.position, item.key, item.title, item.content)

@@ -51,6 +51,7 @@ def plan(
         return Plan(configured)
     if not requested and not choice:
         return Plan(reason=NOT_CONFIGURED)
+    # A request or a hook that wants a search gets every type that has something to search.
     types = _common(allowed, usable)
     return Plan(types, "" if types else NOTHING_USABLE)
 
@@ -72,6 +73,7 @@ def _reason_against(
         return "" if requested else "the request says search: false"
     if refused(requested, hook):
         return "the Create hook returned search: false"
+    # A hook that has built the prompt has usually searched: the model would get its sources twice.
     if hook and hook.messages and hook.search is None:
         return "the Create hook returned messages"
     if user_results >= settings.search.options.skip_threshold:
@@ -102,6 +104,7 @@ def complete(request: SearchRequest, settings: Settings) -> SearchRequest:
         if request.graph is None:
             filled["graph"] = search.kb.graph
         for name in ("groups", "neighbours", "diversity"):
+            # 0 switches each of them off, which is what a source does without the option.
             if getattr(request, name) is None and (wanted := getattr(search.kb, name)):
                 filled[name] = wanted
     if request.type == "db" and request.models is None:

@@ -115,6 +115,7 @@ class Searcher:
                 dsl=found.dsl,
             )
             _describe(node, result)
+        # Only now, since reranking decides the order and which items remain.
         for item in result.items:
             self.channel.send_nowait(SearchFound(search_id=id, item=item))
         self.channel.send_nowait(
@@ -187,23 +188,20 @@ class Searcher:
         """Return a search's deadline in milliseconds and the setting that defines it. A search of a
         hook ends before the hook's call does, so that each result has its own error and the results
         of other searches are kept."""
-        own, call = (
-            plan.timeout_ms(request.type, self.settings),
-            self.settings.hooks.limits.call_ms * 9 // 10,
-        )
+        own, call = plan.timeout_ms(request.type, self.settings), self._call_ms()
         if source == "hook" and call < own:
             return call, "hooks.limits.call_ms"
         return own, f"search.{request.type}.timeout_ms"
+
+    def _call_ms(self) -> int:
+        # A tenth of the hook's call is left for the way of the results back into V8.
+        return self.settings.hooks.limits.call_ms * 9 // 10
 
     def _left_ms(self, source: Origin, began: float) -> int:
         """Return the milliseconds for reranking: a search of a hook must end before the hook's call
         does."""
         own = self.settings.search.rerank.timeout_ms
-        return (
-            min(own, self.settings.hooks.limits.call_ms * 9 // 10 - _milliseconds_since(began))
-            if source == "hook"
-            else own
-        )
+        return min(own, self._call_ms() - _milliseconds_since(began)) if source == "hook" else own
 
     def _resolve(self, request: SearchRequest) -> SearchRequest:
         """Return the request with ids in place of names. Raises UsageError without a collection or
@@ -239,6 +237,7 @@ class Searcher:
         left; unchanged without one."""
         if request.rerank is None or not items:
             return items
+        # As a pool of one result, so that the scores count as they do in the pool of the turn.
         alone = pool(
             [SearchResult(type=request.type, query=request.query, items=items)],
             self.settings.search.weights,

@@ -60,7 +60,7 @@ class GuardedClient:
             ssl_context=trust or authorities(),
             max_connections=CONNECTIONS,
             max_keepalive_connections=CONNECTIONS,
-            keepalive_expiry=5.0,
+            keepalive_expiry=5.0,  # the name is resolved and checked again after that
             network_backend=Guard(self._rules, resolve),
         )
 
@@ -68,6 +68,7 @@ class GuardedClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        # Shielded with a bound: a host is often closed because its task was cancelled.
         with anyio.move_on_after(5, shield=True):
             await self._pool.aclose()
 
@@ -95,6 +96,7 @@ class GuardedClient:
             method, url, headers=headers, query=query, body=body, json=json
         )
         limit = self._effective_timeout_ms(timeout_ms)
+        # One deadline around everything: the library's own timeouts begin again with each byte.
         with anyio.move_on_after(limit / 1000):
             return await self._follow_redirects(outgoing)
         raise SourceTimeout(
@@ -108,7 +110,7 @@ class GuardedClient:
         if (
             isinstance(timeout_ms, bool)
             or not isinstance(timeout_ms, int | float)
-            or not timeout_ms > 0
+            or not timeout_ms > 0  # also refuses NaN
         ):
             raise UsageError(
                 f"a timeout must be a positive number of milliseconds, not {timeout_ms!r}"
@@ -150,6 +152,7 @@ class GuardedClient:
         raw = await self._pool.handle_async_request(outgoing.request())
         response = httpx2.Response(raw.status, headers=raw.headers, stream=_Stream(raw))
         try:
+            # With `redirects: 0` the caller gets the redirect itself.
             onward = redirected(outgoing, response) if self._settings.redirects else None
             return onward or await self._read(outgoing, response)
         finally:
@@ -157,6 +160,7 @@ class GuardedClient:
                 await response.aclose()
 
     async def _read(self, outgoing: OutgoingRequest, response: httpx2.Response) -> WebAnswer:
+        # Only codings that were requested: the size after another decompression is not limited.
         coding = response.headers.get("content-encoding", "identity")
         if not {each.strip().lower() for each in coding.split(",")} <= CODINGS:
             raise SourceMalformed(
@@ -168,6 +172,7 @@ class GuardedClient:
         async with aclosing(response.aiter_bytes()) as chunks:
             async for chunk in chunks:
                 body += chunk
+                # Counted after decompression, since a small body may expand without end.
                 if len(body) > max_bytes:
                     raise SourceError(
                         f"{str(outgoing.host)!r} answered with more than"

@@ -26,12 +26,14 @@ class WebClients:
     def of(self, settings: HttpSettings) -> WebClient:
         """Return the client for these settings."""
         if settings not in self._clients:
+            # Imported here because most turns send no request.
             from groundhook.host.web_client.client import GuardedClient
 
             self._clients[settings] = GuardedClient(settings)
         return self._clients[settings]
 
     async def close(self) -> None:
+        # A stack, so that a client that fails to close does not keep the others open.
         async with AsyncExitStack() as stack:
             for client in self._clients.values():
                 await stack.enter_async_context(client)

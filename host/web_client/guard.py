@@ -56,6 +56,7 @@ class Guard(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
+        # `timeout` is unused: the client has one deadline around the whole request.
         addresses = await self._allowed_addresses(parse_host(host), port)
         return await self._connect_first(addresses, port, socket_options)
 
@@ -66,6 +67,7 @@ class Guard(httpcore2.AsyncNetworkBackend):
         found = [ipaddress.ip_address(text) for text in texts]
         if not found:
             raise SourceError(f"the host {host!r} cannot be found: it has no address")
+        # An attacker's name may have public and private addresses: only the public ones are tried.
         allowed = [address for address in found if reachable(self._rules, host, address, port)]
         if not allowed:
             shown, kind = str(found[0]), special(found[0])
@@ -93,7 +95,7 @@ class Guard(httpcore2.AsyncNetworkBackend):
             else:
                 open_.append(stream)
                 tasks.cancel_scope.cancel()
-            over.set()
+            over.set()  # an address that fails early does not use up its head start
 
         try:
             async with anyio.create_task_group() as tasks:
@@ -104,9 +106,11 @@ class Guard(httpcore2.AsyncNetworkBackend):
                         await over.wait()
             won = open_[0] if open_ else None
         finally:
+            # Two may have connected before the cancellation; and all of them if the caller was
+            # cancelled.
             for unused in (stream for stream in open_ if stream is not won):
                 with anyio.move_on_after(1, shield=True):
                     await unused.aclose()
         if won is None:
-            raise failures[0]
+            raise failures[0]  # of the preferred address
         return won

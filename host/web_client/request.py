@@ -99,6 +99,7 @@ class OutgoingRequest:
             headers=_encode_headers({**defaults, **self.headers}),
             content=self.content,
         )
+        # From the parts of the checked URL: another parser might read the text differently.
         target = httpcore2.URL(
             scheme=self.url.raw_scheme,
             host=self.url.raw_host,
@@ -130,6 +131,7 @@ def redirected(before: OutgoingRequest, response: httpx2.Response) -> OutgoingRe
             name: value for name, value in onward.headers.items() if not name.startswith("content-")
         }
         onward = replace(onward, method="GET", headers=kept, content=None)
+    # Another origin must not get the caller's keys and cookies; also a change from https to http.
     if (url.scheme, host, onward.port) != (before.url.scheme, before.host, before.port):
         onward = replace(
             onward,
@@ -153,7 +155,7 @@ def _parse_url(text: str) -> tuple[httpx2.URL, Host]:
     url = httpx2.URL(text)
     if url.scheme not in DEFAULT_PORTS:
         raise ValueError("its scheme is not http or https")
-    if url.userinfo:
+    if url.userinfo:  # would be in logs, traces and error messages
         raise ValueError("it contains a user; send credentials in the 'Authorization' header")
     if url.port is not None and not 0 < url.port < 65536:
         raise ValueError("a port must be between 1 and 65535")
@@ -165,7 +167,7 @@ def _check_method(method: str) -> str:
     if (
         not isinstance(method, str)
         or not _TOKEN.fullmatch(method)
-        or method.upper() in ("CONNECT", "TRACE")
+        or method.upper() in ("CONNECT", "TRACE")  # tunnels, and repeats the request's headers
     ):
         raise UsageError(
             f"{method!r} is not an allowed request method",
@@ -185,6 +187,7 @@ def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(
                 f"the value of the header {name!r} must be one line of characters up to U+00FF"
             )
+        # One spelling of each name, so that checks of redirects and defaults find it.
         checked[name.lower()] = value.strip()
     return checked
 
@@ -215,7 +218,7 @@ def _make_content(body: str | bytes | None, json: Any, headers: dict[str, str]) 
             raise UsageError(f"the request's 'json' is not JSON: {exc}") from exc
     if isinstance(body, str):
         headers.setdefault("content-type", "text/plain; charset=utf-8")
-        return body.encode("utf-8", "replace")
+        return body.encode("utf-8", "replace")  # JavaScript text may have half of a surrogate pair
     if body is not None and not isinstance(body, bytes):
         raise UsageError("a request's 'body' must be text or bytes; send other values as 'json'")
     return body
