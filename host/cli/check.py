@@ -56,11 +56,11 @@ async def _find_problems(app: Path, assistant: str | None) -> list[Problem]:
     try:
         async with open_host(app, tune_gc=True) as host:
             return await host.check(assistant)
-    except ConfigError:
+    except ConfigError:  # only the first problem of a broken app: the checks find the others
         closed = load_app(app, process_environment())
         found = check(closed, assistant or "")
         if not any(problem.severity == "error" for problem in found):
-            raise
+            raise  # an error of opening that no check knows
         ids = [assistant] if assistant else sorted(closed.packages)
         # A temporary state folder: the app's own may be the problem.
         with tempfile.TemporaryDirectory() as cache:

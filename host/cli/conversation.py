@@ -70,7 +70,7 @@ class Conversation:
     async def run(self, *, create: bool = False) -> None:
         """Send every line as a question until the lines end. `create`: begin the named chat if it
         does not exist; otherwise raises UnknownName."""
-        if not self._lines.typed:
+        if not self._lines.typed:  # Ctrl-C then ends the command, as in any pipeline
             await self._converse(create=create)
             return
         with unwrap_exception_groups():
@@ -93,6 +93,7 @@ class Conversation:
                 self._last = ()
                 if typed:
                     self._report.show(Text("A new conversation begins.", "dim"))
+            # In a pipe an unknown word after a slash is a question: paths begin with one.
             elif text in COMMANDS or (typed and text.startswith("/") and text[1:].isalpha()):
                 self._run_command(text)
             elif text:
@@ -115,13 +116,14 @@ class Conversation:
             Text.assemble((name, "bold"), (" · /help shows the commands, Ctrl-D ends", "dim"))
         )
         messages = await chat.messages()
-        shown = messages[-2:]
+        shown = messages[-2:]  # the last question and its answer
         if len(messages) > len(shown):
             self._report.show(Text(f"({len(messages) - len(shown)} earlier messages)", "dim"))
         for message in shown:
             if message.answer is None:
                 self._report.show(Text(f"› {message.text}", "bold"))
                 continue
+            # Kept as the last answer, so that /sources works before the first new question.
             self._last = list(events_of(message.answer))
             self._show(self._last)
 
@@ -135,7 +137,7 @@ class Conversation:
                 await self._stream(chat.send(text, **self._sending), events)
             if scope.cancelled_caught:
                 self._report.show(Text(STOPPED, "dim"))
-        except HostError as exc:
+        except HostError as exc:  # the conversation continues: the next question may work
             self.failed = True
             for event in error_events(exc):
                 self._report.failed(event)
@@ -151,6 +153,7 @@ class Conversation:
             async for _ in signals:
                 if self._turn is not None:
                     scope, chat = self._turn
+                    # `stop` keeps the text so far; it cannot stop a turn that has not begun.
                     if not chat.stop():
                         scope.cancel()
 
@@ -159,6 +162,7 @@ class Conversation:
             async with turn as arriving:
                 async for event in arriving:
                     events.append(event)
+                    # The user stopped it: a remark, not an error.
                     if isinstance(event, Failed) and event.code == "stopped":
                         view.note(STOPPED)
                         continue

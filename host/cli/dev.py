@@ -68,12 +68,13 @@ def command(
         code = 0
         async with (
             open_host(app, tune_gc=True) as host,
-            host.runtime.hooks.keep_compiler(),
+            host.runtime.hooks.keep_compiler(),  # loading it takes most of the time of a swap
             anyio.create_task_group() as tasks,
         ):
             lines = _open_lines(host, report) if assistant is not None else None
             typed = lines is not None and lines.typed
             tasks.start_soon(_wait_for_interrupt, tasks.cancel_scope, typed)
+            # Before the first reading, so that a file saved during it is read again.
             seen = stamps(app)
             for problem in (await host.reload()).problems:
                 report_problem(report, problem)
@@ -128,7 +129,7 @@ class Watch:
     def __init__(self, host: Host, root: Path, report: Report, *, beside: Beside | None) -> None:
         self._host, self._root, self._report = host, root, report
         self._beside = beside or _show_at_once
-        self._typed: dict[str, list[Problem]] = {}  # the problems shown last, by assistant
+        self._type_errors: dict[str, list[Problem]] = {}  # those shown last, by assistant
 
     async def run(self, seen: dict[Path, Stamp]) -> None:
         """Watch until the task is cancelled."""
@@ -137,6 +138,7 @@ class Watch:
                 swap = await self._host.reload(paths)
                 files = sorted(path.relative_to(self._root).as_posix() for path in paths)
                 await self._beside(partial(_show_swap, swap, files, self._report))
+                # After the swap, which does not wait for the types: they take longer.
                 await self._check_types(swap.assistants)
 
     async def _check_types(self, assistants: Iterable[str]) -> None:
@@ -147,10 +149,11 @@ class Watch:
             except HostError as exc:  # such as an extra that is not installed
                 await self._beside(partial(self._show_failure, exc))
                 return
-            before, self._typed[id] = self._typed.get(id, []), found
+            before, self._type_errors[id] = self._type_errors.get(id, []), found
             await self._beside(partial(self._show_types, id, found, mended=bool(before)))
 
     def _show_failure(self, exc: HostError) -> None:
+        # As a warning: the swap has succeeded.
         for event in error_events(exc):
             self._report.warned(Warned(code=event.code, message=event.message, hint=event.hint))
 

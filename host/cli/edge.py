@@ -44,10 +44,11 @@ def execute(work: Work, report: Report, *, debug: bool = False) -> int:
 
 def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool = False) -> int:
     """Run `work` without an event loop and return the exit code of the process."""
+    # Without --debug nothing is logged: every error is reported below, in one line.
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
     try:
         code = work()
-        sys.stdout.flush()
+        sys.stdout.flush()  # here, where a failure to write is still reported
     except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
         return _report_errors(list(errors_in(exc)), report, debug=debug)
     return code
@@ -72,6 +73,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
     if any(isinstance(error, KeyboardInterrupt) for error in errors):
         report.failed(Failed(code="interrupted", message="interrupted"))
         return INTERRUPTED
+    # Such as `| head`: not worth a message.
     if any(isinstance(error, BrokenPipeError) for error in errors):
         _discard_output()
         return READER_GONE
@@ -79,6 +81,7 @@ def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) 
         if isinstance(error, HostError):
             for event in error_events(error):
                 report.failed(event)
+        # With a file name it is about another file than standard output.
         elif isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
             _discard_output()  # the unwritten output would fail again at exit
             report.failed(

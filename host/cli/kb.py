@@ -107,8 +107,9 @@ def add(
             if report.json:
                 report.line({"collection": added.collection, **asdict(file)})
             elif file.outcome == "failed":
-                told_place = "" if file.path in file.error else file.path
-                report.failed(Failed(code="ingest", message=file.error, file=told_place))
+                # Messages of most readers already name the file.
+                place = "" if file.path in file.error else file.path
+                report.failed(Failed(code="ingest", message=file.error, file=place))
         for note in (*added.notes, *unread(added.undeclared)):
             report.warned(Warned(code="ingest", message=note))
         report.show(summary(added, (time.monotonic() - began) * 1000))
@@ -136,7 +137,7 @@ def list_(
                 report.line(asdict(entry))
         elif collections:
             stored = [(entry.id, each) for entry in listed for each in entry.documents]
-            tenants = any(each.tenant for _, each in stored)
+            tenants = any(each.tenant for _, each in stored)  # most apps need no such column
             columns = (
                 "collection",
                 *(["tenant"] if tenants else ()),
@@ -201,6 +202,7 @@ def remove(
     """Remove documents from COLLECTION by their ids, as `kb list COLLECTION` shows them. If one of
     the ids does not exist, nothing is removed."""
     report = Report(json=as_json)
+    # Both or neither: a forgotten id must never remove everything.
     if everything == bool(ids):
         raise click.UsageError(
             "name the documents to remove, or --all"
@@ -239,7 +241,8 @@ def gone(
             whole = host.kb.full_id(collection)
             left = await host.remains(whole, ids, tenant=tenant)
             others = [each for each in await host.kb.tenants_of(whole, ids) if each != tenant]
-        if others:  # the name of the tenant may be mistyped
+        # Without this, a mistyped tenant would look like documents that are gone.
+        if others:
             shown = ", ".join(map(repr, others))
             report.warned(Warned(code="tenants", message=f"other tenants have these ids: {shown}"))
         if report.json:

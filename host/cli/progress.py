@@ -36,6 +36,7 @@ def progress(
 ) -> Iterator[Progressed | None]:
     """Yield the function that reports progress; None when nothing is shown. `columns` format
     numbers on a terminal, `shown` elsewhere. The bar disappears when the block ends."""
+    # Standard error, since the result of the command is on standard output.
     if report.err.is_terminal and not report.err.is_dumb_terminal:
         with _bar(report.err, *columns) as update:
             yield update
@@ -85,7 +86,7 @@ def _bar(err: Console, *columns: ProgressColumn) -> Iterator[Progressed]:
     )
     with Progress(
         named,
-        BarColumn(bar_width=None),
+        BarColumn(bar_width=None),  # as wide as the other columns leave
         *columns,
         PassageRate(),
         TimeLeft(),

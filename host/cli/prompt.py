@@ -40,6 +40,7 @@ class Lines(Protocol):
 def opened_lines(history: Path, commands: Sequence[str], *, json: bool) -> Lines:
     """Return a line editor if input and output are a terminal, else the lines of standard input.
     `history`: the file of earlier questions. `commands` are completed."""
+    # With --json standard output is for programs: an editor would write its control codes into it.
     if json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return PipedLines()
     return Editor(history, commands)
@@ -64,6 +65,7 @@ class Editor:
     async def __aiter__(self) -> AsyncIterator[str]:
         while True:
             try:
+                # Ctrl-C is a key here; as a signal it belongs to the conversation.
                 yield await self._session.prompt_async(SIGN, handle_sigint=False)
             except KeyboardInterrupt:
                 if not self._session.default_buffer.text:
@@ -89,6 +91,7 @@ class PipedLines:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         descriptor = sys.stdin.fileno()
+        # Event loops cannot wait for files and /dev/null, which never make a reader wait.
         waits = not stat.S_ISREG(os.fstat(descriptor).st_mode) and not is_nowhere(descriptor)
         held = b""
         while True:
@@ -97,6 +100,7 @@ class PipedLines:
             data = os.read(descriptor, PIECE)
             held += data
             *whole, held = held.split(b"\n")
+            # At the end of the input the last line may lack its line feed.
             for line in [*whole, *([held] if not data and held else [])]:
                 yield line.decode("utf-8", "replace")
             if not data:

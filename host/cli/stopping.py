@@ -51,5 +51,5 @@ async def _cancel_on_interrupt(
             report.err.print("stopping …")
             stopped.set()
             scope.cancel()
-            end_input()
-            return
+            end_input()  # a thread that reads a pipe does not notice the cancellation
+            return  # a second Ctrl-C has its usual effect

@@ -36,7 +36,9 @@ def replace_what_has_no_code() -> None:
 def as_utf8(stream: TextIO) -> TextIO:
     """Return the stream for output that programs read: UTF-8 in every locale."""
     if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(encoding="utf-8", errors="strict")
+        stream.reconfigure(
+            encoding="utf-8", errors="strict"
+        )  # a `?` in data would be a silent loss
     return stream
 
 
@@ -54,7 +56,7 @@ class _Input(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         ready, _, _ = select.select([self._number, _ending[0]], [], [])
-        if _ending[0] in ready:
+        if _ending[0] in ready:  # its byte stays in the pipe, so that every later read ends as well
             return 0
         data = os.read(self._number, len(buffer))
         buffer[: len(data)] = data

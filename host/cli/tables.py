@@ -40,6 +40,7 @@ class RowTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = self._table()
+        # Only if the table would not fit even there: folded columns cannot be read.
         if (
             options.max_width < NARROW
             and Measurement.get(console, options.update(width=WIDE), table).maximum
@@ -116,5 +117,5 @@ def _item(number: int, item: Item) -> Iterator[Text]:
     if place := "  ".join(filter(None, about)):
         yield Text(f"    {place}", "dim")
     content = one_line(item.content)
-    if content and content != one_line(item.title):
+    if content and content != one_line(item.title):  # a record may consist of its title
         yield Text(f"    {content[:SNIPPET]}{'…' if len(content) > SNIPPET else ''}")

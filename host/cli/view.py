@@ -37,6 +37,7 @@ class View:
 
     def show(self, event: Event) -> None:
         if isinstance(event, Failed) and event.code == "internal":
+            # "the log has the traceback": on the command line only --debug shows a log.
             event = event.model_copy(update={"hint": DEBUG_HINT})
         if self._report.json and isinstance(event, Failed):
             self._report.failed(event)
@@ -54,5 +55,5 @@ class View:
             return
         from rich.text import Text
 
-        self._terminal.close()
+        self._terminal.close()  # writes the text that is held back, and ends its line
         self._report.show(Text(text, "dim"))
