@@ -88,7 +88,7 @@ class AppCollections:
             facets=tuple(query.facets) or None,
             groups=1,
         )
-        if not query.text.strip():
+        if not query.text.strip():  # a listing has no embedding, which `search_many` would compute
             return [await self._list_documents(query, options, scope)] * len(queries)
         texts = [each.text for each in queries]
         try:
@@ -108,6 +108,7 @@ class AppCollections:
     ) -> CollectionAnswer:
         total = len(found.items) if found.total is None else found.total
         below = 0
+        # Counting is a request of its own: only where a tool may have to explain a short answer.
         if query.threshold != 0 and found.total_is == "exact" and len(found.items) < query.limit:
             below = max(0, await self.knowledge_base().count(options, scope) - total)
         return CollectionAnswer(
@@ -203,8 +204,10 @@ class AppCollections:
         failed = _find_unusable(documents)
         rows = [_make_row(spec, document) for document in documents if document.id not in failed]
         feed = io.BytesIO("\n".join(rows).encode("utf-8", "replace"))
+        # `prune=False`: documents that are not in this call stay.
         report = await self.knowledge_base().add(spec.id, feed=feed, prune=False)
         failed |= {file.document: file.error for file in report.files if file.error}
+        # After the passages: no text of a document that was not stored may remain.
         await self.texts().put(spec.id, [each for each in documents if each.id not in failed])
         return PutReport(
             added=report.counts.get("added", 0),
@@ -250,6 +253,7 @@ def owned_scope(spec: CollectionSpec, owner: Owner, scope: Scope) -> Scope:
             f"the collection {spec.id!r} does not separate the documents of each {owner}",
             hint="declare tenant_field in its .kb.yao",
         )
+    # Without the field: the permission alone, since the tenant is replaced below.
     permitted_tenant(spec.model_copy(update={"tenant_field": ""}), identity)
     tenant = partition(identity, owner)
     if not tenant:
@@ -285,6 +289,7 @@ def _sort_matches(matches: list[CollectionMatch], order_by: str) -> list[Collect
     def key(match: CollectionMatch) -> tuple[bool, Any]:
         found = value(match)
         number = isinstance(found, (int, float))
+        # Numbers before text: the two cannot be compared with each other.
         return (not number, found) if number else (True, str(found))
 
     by_id = sorted(matches, key=lambda match: match.id)
@@ -328,6 +333,7 @@ def _join_passages(passages: Sequence[Item]) -> str:
         if extent is None or not 0 < extent.end - extent.start <= len(item.content):
             text = f"{text}\n\n{item.content}" if text else item.content
             continue
+        # Content that is longer than its extent begins with the repeated header of a table.
         own = item.content[len(item.content) - (extent.end - extent.start) :]
         missing = extent.start - end if text else 0
         text += own[-missing:] if missing < 0 else "\n" * missing + own

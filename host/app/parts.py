@@ -41,6 +41,7 @@ def _name_plugin_in_errors(part: str, *passed: type[Exception]) -> Iterator[None
     Exceptions of the types `passed` are not bugs, and pass."""
     no_bugs: tuple[type[Exception], ...] = (HostError, StopAsyncIteration, *passed)
     try:
+        # A plug-in may use task groups, whose groups would hide a HostError.
         with unwrap_exception_groups():
             yield
     except no_bugs:
@@ -214,6 +215,7 @@ def named_reader(part: str, reader: Reader) -> Reader:
         except HostError:
             raise
         except Exception as exc:  # parsers raise anything on untrusted input
+            # Not as a bug: the file is the likely cause, and the other files are still added.
             log.info("%s failed", part, exc_info=exc)
             raise IngestError(f"{failure} raised {_describe_reason(exc)}") from exc
         if not isinstance(document, Document):
@@ -244,6 +246,7 @@ def _wrap_run(run: Method, naming: Callable[[], AbstractContextManager[None]]) -
         with naming():
             return await answer
 
+    # `wraps`: the host reads from the signature whether the function takes a scope.
     @wraps(run)
     async def in_loop(*given: Any) -> Any:
         return await awaited(run(*given))
@@ -264,6 +267,7 @@ def _make_stand_in(one: T, part: str, port: Port) -> T:
     for name in port.needs:
         if not hasattr(one, name):
             raise PluginError(f"{part} has no `{name}`: it is {_describe_kind(one)}")
+    # Properties, so that attributes which a part changes later are seen.
     members: dict[str, Any] = {
         name: _forward(one, name) for name in dir(one) if not name.startswith("__")
     }

@@ -253,6 +253,7 @@ def join_plugins(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> Non
     """Add to `every` the parts that plug-ins register, given with their owners. Raises
     PluginError."""
     for owner, plugin in plugins:
+        # Registries of its own first, so that each name is known with its owner.
         own = Plugins()
         _register(owner, plugin, own)
         for kind in fields(Plugins):
@@ -262,6 +263,7 @@ def join_plugins(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> Non
 def installed_plugins() -> Iterator[tuple[Owner, object]]:
     """Yield the plug-ins of installed distributions, with their owners. Raises PluginError if one
     fails to load, or if two have the same name."""
+    # Sorted, since the order of installed distributions differs from machine to machine.
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
     owners: dict[str, Owner] = {}
     for point in points:

@@ -68,6 +68,7 @@ class Reloads:
         app = await reading.run()
         self._revision += 1
         broken = set(reading.broken)
+        # Only of the parts that were read: the others may still be broken.
         repaired = tuple(sorted((self._broken & reading.looked_at) - broken))
         self._broken = (self._broken - reading.looked_at) | broken
         return app, Swap(
@@ -107,6 +108,7 @@ class _Reading:
 
     async def run(self) -> App:
         """Return the app with the valid new parts, and the last good version of all others."""
+        # In this order: packages are checked against the declarations and the app's settings.
         app = self._read_declared()
         app = self._read_global(app)
         packages: dict[str, Callable[[], Package]] = {}
@@ -157,6 +159,7 @@ class _Reading:
                     continue  # the turn that uses it reports the error
                 values[id] = partial(old.__getitem__, id)
                 self.broken.append(DECLARATIONS)
+                # Once, when its file is saved, and not again with every other file.
                 if exc.place is not None and exc.place.file in self._touched:
                     self.problems += problems_of(exc)
         return Catalogue(new.noun, values, {id: new[id] for id in new.built_in}, new.files)
@@ -167,7 +170,7 @@ class _Reading:
             return _keep_global_files(app, self._old)
         self.looked_at.add("the app")
         try:
-            _ = app.layers, app.settings, app.prompts
+            _ = app.layers, app.settings, app.prompts  # read when first used: here, to see errors
         except HostError as exc:
             self._report_found("the app", exc)
             return _keep_global_files(app, self._old)
@@ -194,7 +197,7 @@ class _Reading:
         """Return the package, read completely, with its hook compiled and fixed. Raises
         ConfigError, HookError."""
         package = app.packages[id]
-        app.settings_for(package)
+        app.settings_for(package)  # raises for settings that do not fit together
         for name in package.presets:
             package.presets[name]
         for name in package.locales:
@@ -206,6 +209,7 @@ class _Reading:
         """Return the script at this revision of its files. Raises HookError."""
         if script is None:
             return None
+        # With a revision, turns use this compilation even after a later edit of a file.
         fixed = replace(script, revision=self._revision)
         await self._hooks.check(fixed)
         return fixed

@@ -101,6 +101,7 @@ class Sources:
             if source not in self._made:
                 self._made[source] = make_part(part, SOURCE, partial(source.make, self._context))
             handler = self._made[source]
+            # From the one first made, which has the connections and processes: they are shared.
             if isinstance(handler, FollowsDeclarations):
                 handler = handler.with_declarations(self._context.collections, self._context.models)
             self._current[source] = handler
@@ -169,7 +170,7 @@ class Sources:
 
     def _join_type(self, type: SearchType) -> Handler:
         names = self._list_names(type)
-        if len(names) == 1:
+        if len(names) == 1:  # nearly always: no task group, no merging
             return self._make_source(names[0])
         return Joined({name: self._make_source(name) for name in names})
 

@@ -149,6 +149,7 @@ class TurnRecorder:
         self._unflushed.append(line(event).encode())
 
     async def _flush(self) -> None:
+        # Also without events now and then: it renews the lease, and reads whether to stop.
         due = time.monotonic() - self._leased > SILENT_S
         if self._over or not (self._unflushed or due):
             return
