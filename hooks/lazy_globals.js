@@ -186,6 +186,8 @@
 
   // Return the message of an error, with why the part is missing that a hook has called or read on.
   function explained(message) {
+    if (slice(message, 0, 4) === "ctx." && includes(message, ").then is not a function"))
+      return message + "; calls of the host return their value, not a promise";
     const read = slice(message, 0, 35) === "Cannot read properties of undefined";
     for (let entry = lastAbsent; entry !== undefined; entry = entry.next) {
       if (includes(message, entry.why)) return message;

@@ -13,7 +13,7 @@ from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import parse_listed
-from groundhook.host.turn.package_tools import ProcessServer, is_tool
+from groundhook.host.turn.package_tools import NAME, ProcessServer, is_tool
 
 
 async def script_problems(app: App, package: Package, engine: HookEngine) -> list[Problem]:
@@ -87,11 +87,18 @@ def _check_function(function: ScriptFunction, *, is_named: bool) -> Iterator[Pro
     if not is_tool(function):
         if is_named:
             return
+        reason, hint = (
+            "it has no description",
+            "describe it in a /** comment */ before the function",
+        )
+        if not NAME.fullmatch(function.name):
+            reason = "a model cannot call this name"
+            hint = "a name has at most 64 of the letters a-z and A-Z, digits, _ and -"
         yield Problem(
             "warning",
-            f"{function.name} is exported, but not offered as a tool: it has no description",
+            f"{function.name} is exported, but not offered as a tool: {reason}",
             function.place,
-            "describe it in a /** comment */ before the function",
+            hint,
             "tool_without_description",
         )
         return

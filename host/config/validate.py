@@ -3,7 +3,7 @@ column and key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -78,7 +78,7 @@ def check_document(
         unset = {each.path for each in unset_in(normal.data)}  # of which nothing is known
         wrong = [
             (path, message)
-            for path, message in validation_problems(exc)
+            for path, message in _drop_alternatives(validation_problems(exc))
             if normal.written(path) not in unset
         ]
         errors += [
@@ -120,11 +120,21 @@ def _stray_error(document: Document, stray: Stray, more: str = "") -> ConfigErro
     return ConfigError(message, place=document.place(stray.path, of="key"), hint=stray.hint)
 
 
+def _drop_alternatives(problems: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:
+    """Return the problems under the keys of the file. Of a value that may have several types, which
+    each have a problem, the type whose problem is deepest was meant."""
+    # Steps that name the types of such a value are not keys.
+    found = [
+        (tuple(step for step in path if step != "bool" and "[" not in str(step)), message)
+        for path, message in problems
+    ]
+    above = {path[:length] for path, _ in found for length in range(len(path))}
+    return [(path, message) for path, message in found if path not in above]
+
+
 def _error_at(
     document: Document, normal: Normal, path: Path, message: str, environment: Environment
 ) -> ConfigError:
-    # Steps that name the types of a value with several types are not keys of the file.
-    path = tuple(step for step in path if step != "bool" and "[" not in str(step))
     written = normal.written(path)
     place = document.place(written)
     if message == "field required":

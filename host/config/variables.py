@@ -182,6 +182,8 @@ def _describe_missing_text(key: str, locales: Mapping[str, Texts]) -> tuple[str,
     if len(lacking) < len(locales):
         return f" in {', '.join(lacking)}", "a text of this name is in other locales only"
     names = {name for texts in locales.values() for name in _text_names(texts)}
+    if key in names:
+        return "", "its value in the locales is not a text"
     return "", suggestion(key, sorted(names)) if names else "the package has no locales"
 
 

@@ -24,6 +24,7 @@ from groundhook.host.core.errors import (
     SourceError,
     UnknownName,
     UsageError,
+    suggestion,
 )
 from groundhook.host.core.hook_engine import HookEngine, HookScript, ScriptFunction
 from groundhook.host.core.tool_ports import ToolScope
@@ -37,7 +38,7 @@ from groundhook.host.turn.tools import text_of
 
 RunOf = Callable[[], AssistantRun]  # the run whose services the functions get
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAPPING = "x-process-args"  # of a schema: how arguments become those of a function
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -45,7 +46,7 @@ _UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
 def is_tool(function: ScriptFunction) -> bool:
     """Return whether a function of `src/tools.ts` is a tool: exported and described."""
     described = function.description or function.parameters.get("description")
-    return bool(function.exported and described and _NAME.fullmatch(function.name))
+    return bool(function.exported and described and NAME.fullmatch(function.name))
 
 
 async def package_offers(engine: HookEngine, package: Package, run: RunOf) -> list[Offer]:
@@ -82,8 +83,8 @@ class FunctionNames:
     shared: bool = False
 
     async def find(self, name: str) -> Named:
-        """Return the function of a name. Raises UsageError for another package's function,
-        UnknownName, HookSyntaxError and ConfigError."""
+        """Return the function of a name. Raises UsageError for an unknown or another package's
+        function, HookSyntaxError and ConfigError."""
         if name.startswith("scripts."):
             file, _, function = name.removeprefix("scripts.").rpartition(".")
             places = [(self.app.script, ""), (self.package.script, self.package.id)]
@@ -99,10 +100,10 @@ class FunctionNames:
             if script is not None:
                 return Named(script, await self._find_function(script, function), owner)
         path = file.replace(".", "/")
-        raise UsageError(
-            f"Process: {name!r}: {shown}",
-            hint=f"src/{path}.ts of the package, or scripts/{path}.ts of the app",
-        )
+        hint = f"src/{path}.ts of the package"
+        if len(places) > 1:
+            hint += f", or scripts/{path}.ts of the app"
+        raise UsageError(f"Process: {name!r}: {shown}", hint=hint)
 
     def _find_package(self, name: str) -> Package:
         own = f"agents.{self.package.id}."
@@ -121,7 +122,10 @@ class FunctionNames:
     async def _find_function(self, script: HookScript, name: str) -> ScriptFunction:
         functions = {each.name: each for each in await self.engine.functions(script)}
         if name not in functions:
-            raise UnknownName(f"function in {script.shown_entry}", name, functions)
+            raise UsageError(
+                f"{script.shown_entry} has no function {name!r}",
+                hint=suggestion(name, list(functions)),
+            )
         return functions[name]
 
 

@@ -238,6 +238,10 @@ async def test_sleep_waits_and_refuses_nonsense(hooks: Hooks) -> None:
             "ctx.search.Wbe('q')",
             "ctx.search.Wbe is not offered by this host: there are Web, KB, DB",
         ),
+        (
+            "ctx.search.Web('q').then((r) => r)",
+            "then is not a function; calls of the host return their value, not a promise",
+        ),
         ("fetch('https://example.org')", "fetch is not offered by this host: use http.Get"),
         ("process.env", "process.env is not offered"),
         ("log.Fatal('x')", "log.Fatal is not offered by this host: there are Trace"),

@@ -118,18 +118,31 @@ async def test_values_of_a_wrong_type_are_errors_wherever_a_file_of_the_package_
     ]
 
 
-async def test_a_described_function_that_no_file_exports_is_a_warning(make_app: MakeApp) -> None:
+async def test_of_a_value_with_several_types_the_meant_one_is_reported(make_app: MakeApp) -> None:
+    server = '{"transport": "process", "tools": {"a": "scripts.x.F", "b": 5}}'
+    root = make_app({"mcps/desk.mcp.yao": server, "assistants/a/package.yao": "{}"})
+    assert await findings(root) == [
+        "mcps/desk.mcp.yao:1:61: error: 'tools.b': should be text, not 5",
+    ]
+
+
+async def test_a_described_function_that_no_model_can_call_is_a_warning(make_app: MakeApp) -> None:
     root = make_app(
         {
             "assistants/a/package.yao": "{}",
             "assistants/a/src/tools.js": "/** Add. */\nfunction add(a, b) { return a + b; }",
             "assistants/b/package.yao": "{}",
             "assistants/b/src/tools.js": "function called() { return 1; }",
+            "assistants/c/package.yao": "{}",
+            "assistants/c/src/tools.js": "/** Measure. */\nexport const größe = (a) => a;",
         }
     )
     assert await findings(root) == [
         "assistants/a/src/tools.js:2:10: warning: add is not exported, so it is not offered as a"
         " tool (write `export` before add)",
+        "assistants/c/src/tools.js:2:14: warning: größe is exported, but not offered as a tool: a"
+        " model cannot call this name (a name has at most 64 of the letters a-z and A-Z, digits, _"
+        " and -)",
     ]
 
 

@@ -176,8 +176,8 @@ def test_texts_that_one_language_lacks_are_warnings(make_app: MakeApp) -> None:
         {
             "assistants/a/package.yao": '{"name": "{{ name }}", "description": "{{ chat.helo }}"}',
             "assistants/a/locales/en.yml": "name: A\nchat:\n  hello: Hello\n  end: Bye\n",
-            "assistants/a/locales/de.yml": "name: B\nchat:\n  hello: Hallo\n",
-            "assistants/a/prompts.yml": "- content: '{{ chat.hello }} {{ chat.end }}'\n",
+            "assistants/a/locales/de.yml": "name: B\nlist: [x]\nchat:\n  hello: Hallo\n",
+            "assistants/a/prompts.yml": "- content: '{{ chat.hello }} {{ chat.end }} {{ list }}'\n",
         }
     )
     assert [str(problem) for problem in check(load_app(root, {}))] == [
@@ -185,4 +185,6 @@ def test_texts_that_one_language_lacks_are_warnings(make_app: MakeApp) -> None:
         " 'chat.hello'?)",
         "assistants/a/prompts.yml:1:30: warning: nothing fills '{{ chat.end }}' in de (a text of"
         " this name is in other locales only)",
+        "assistants/a/prompts.yml:1:45: warning: nothing fills '{{ list }}' (its value in the"
+        " locales is not a text)",
     ]
