@@ -37,6 +37,7 @@ class SqlChats:
             )
 
         def work(sql: Sql) -> None:
+            # Programs may choose ids, and two of them the same at once.
             made = sql.change(
                 f"insert into chats (owner, folded, {CHAT}) values (:owner, :folded, :id,"
                 " :assistant_id, :title, :made_at, :changed_at, :leaf, :archived)"
@@ -72,6 +73,8 @@ class SqlChats:
             find_chat(sql, owner, known)
             if change.title is not None:
                 title = kept_text(change.title)
+                # A title that was written beside the first turn comes late: the user may have
+                # changed it meanwhile, and then the user's stays.
                 sql.change(
                     "update chats set title = :title, folded = :folded, changed_at = :at"
                     " where owner = :owner and id = :chat and title = coalesce(:before, title)",
@@ -131,6 +134,7 @@ def find_chat(sql: Sql, owner: Owner, id: str) -> Chat:
 def delete_chat(sql: Sql, owner: str, id: str) -> None:
     """Remove the rows of a chat; `owner` is the owner's key."""
     whose = {"owner": owner, "id": id}
+    # The logs first: they have no owner of their own, and are found by their turns.
     turns = "select id from turns where owner = :owner and chat_id = :id"
     sql.change(f"delete from logs where turn_id in ({turns})", **whose)
     sql.change("delete from turns where owner = :owner and chat_id = :id", **whose)
@@ -142,6 +146,7 @@ def list_rows(sql: Sql, page: Page, columns: str, owner: Owner | None = None) ->
     """Return the rows of a page, and one more if there are more. Raises UsageError."""
     if not 0 < page.limit <= MOST_LISTED:
         raise UsageError(f"a page has between 1 and {MOST_LISTED} chats, not {page.limit}")
+    # One more than the page has: it tells whether another page follows.
     conditions, values = ["1 = 1"], {"limit": page.limit + 1}
     texts: dict[str, str] = {}
     if owner is not None:
@@ -154,6 +159,7 @@ def list_rows(sql: Sql, page: Page, columns: str, owner: Owner | None = None) ->
         conditions.append("archived = :archived")
         values["archived"] = int(page.archived)
     if page.words:
+        # The column has the folded title, since SQLite's lower() knows ASCII alone.
         conditions.append("folded like :words escape '!'")
         literal = re.sub("([!%_])", r"!\1", kept_text(page.words).casefold())
         texts["words"] = f"%{literal}%"
@@ -161,6 +167,7 @@ def list_rows(sql: Sql, page: Page, columns: str, owner: Owner | None = None) ->
         place = _AFTER.fullmatch(page.after)
         if place is None:
             raise UsageError("`after` is not the `next` of a page")
+        # Two chats may have changed in one millisecond, so the id decides as well.
         conditions.append("(changed_at, id) < (:changed, :after)")
         values["changed"] = int(place[1])
         texts["after"] = place[2]

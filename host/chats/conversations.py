@@ -31,7 +31,8 @@ with recursive up (id, parent, depth) as (
         where m.owner = :owner and m.chat_id = :chat and up.depth + 1 < :limit
 )
 """
-NO_LIMIT = 1_000_000  # messages: longer than any chat
+# Messages: longer than any chat, and an end for a path that damaged rows would close to a circle.
+NO_LIMIT = 1_000_000
 
 
 class SqlConversations:
@@ -145,6 +146,8 @@ class SqlConversations:
         whose = {"owner": owner_key(owner), "id": known_id("turn", turn)}
 
         def work(sql: Sql) -> None:
+            # Only a question that this turn brought and nothing answers: another answer to a stored
+            # question leaves it where it is.
             rows = sql.rows(
                 "select t.chat_id, t.question_id, m.parent from turns t"
                 " join messages m on m.id = t.question_id"
@@ -191,6 +194,8 @@ class SqlConversations:
             append_blob(sql, turn.id, turn.first, turn.log)
             if answer.chat_id:
                 _insert(sql, owner, answer)
+                # Only if the question is still what is shown: the user may have gone to another
+                # branch while it was answered.
                 sql.change(
                     "update chats set leaf = :leaf where owner = :owner and id = :chat"
                     " and leaf = :question",

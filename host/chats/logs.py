@@ -84,6 +84,8 @@ def append_blob(sql: Sql, turn: str, first: int, body: bytes) -> None:
     """Add events to the log of a turn; nothing for an empty body. A caller that does not know
     whether they were added adds them again, with those that came since."""
     if body:
+        # A flush whose commit was not acknowledged is written again with what came since: it begins
+        # at the same event, so it replaces itself.
         sql.change(
             "insert into logs (turn_id, first, last, body) values (:id, :first, :last, :body)"
             " on conflict (turn_id, first) do update set last = excluded.last,"

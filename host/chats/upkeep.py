@@ -43,6 +43,8 @@ class SqlUpkeep:
     async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
         """Take over the turns whose lease ended before `now`, or is too long to be one of this
         clock; return them."""
+        # One statement takes and returns them: of two processes that look at the same time, each
+        # gets other turns.
         rows = await self._threads.write(
             lambda sql: sql.rows(
                 "update turns set lease_until = :until where state = 'running'"

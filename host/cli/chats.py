@@ -180,6 +180,7 @@ async def _owner(host: Host, id: str, user: str, tenant: str) -> Owner:
     id."""
     if user or tenant:
         return Owner(tenant, user)
+    # Programs may have chosen the same id for chats of two users.
     owners = await host.chats.upkeep.owners_of(id)
     if len(owners) > 1:
         users = ", ".join(repr(owner.user) for owner in owners)

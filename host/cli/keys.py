@@ -68,6 +68,7 @@ def add(
 
     def work() -> int:
         loaded = load_app(app, process_environment())
+        # A misspelt name would make a key that reaches nothing, and only its user would notice.
         for id in assistants:
             loaded.package(id)
         made, now = make_key(), int(time.time())
@@ -89,6 +90,7 @@ def add(
         if as_json:
             report.line({"name": name, "key": made})
         else:
+            # In one line, also in a narrow terminal: it is there to be copied.
             report.out.print(made, soft_wrap=True, highlight=False)
         return 0
 

@@ -71,6 +71,7 @@ def command(
                 report.line({"type": "serving", "url": at.url, "key": at.key})
             else:
                 _introduce(report, at, loaded, assistants, settings)
+            # After the introduction, which log lines of the start would interrupt.
             process.write_logs(debug=debug)
 
         process.serve(

@@ -29,6 +29,7 @@ def ending(events: Iterable[Event], code: str, message: str) -> list[Event]:
             citations[event.marker] = cited(event.marker, event.verdict, event.item)
     if isinstance(last, StreamEnd):
         return []
+    # At the time of the last event, since that of the break is unknown.
     turn_id, at_ms = (last.turn_id, last.at_ms) if last else ("", 0)
     made: list[Event] = [
         Failed(code=code, message=message),

@@ -164,6 +164,7 @@ def _place_citations(state: Keeping) -> Keeping:
 
 def _list_text_events(answer: KeptAnswer) -> Iterator[Event]:
     """Yield the text in pieces: each citation before its marker, each message where it was sent."""
+    # A message at the place of a marker was sent before it.
     marks: list[tuple[int, int, KeptMessage | KeptCitation]] = [
         *((message.at, 0, message) for message in answer.messages),
         *((place, 1, citation) for citation in answer.citations for place in citation.places),

@@ -35,6 +35,7 @@ def _answer(answer: KeptAnswer, notes: dict[str, tuple[int, Item]]) -> str:
             continue
         number, _ = notes.setdefault(citation.marker.lower(), (len(notes) + 1, citation.item))
         marks += [(place, citation.marker, f"[^{number}]") for place in citation.places]
+    # By their places: the same text in a block of code is no citation and stays.
     text, done = "", 0
     for place, marker, note in sorted(marks):
         text += answer.content[done:place] + note
@@ -45,6 +46,7 @@ def _answer(answer: KeptAnswer, notes: dict[str, tuple[int, Item]]) -> str:
 
 
 def _note(number: int, item: Item, public_url: str) -> str:
+    # Without the address of a server only addresses of the web open anywhere.
     web = item.url.startswith(("http://", "https://"))
     title, url = (
         _plain(item.title) or "Source",

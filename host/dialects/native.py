@@ -82,13 +82,13 @@ class Whole:
 
     def step(self, state: Gathered, event: Event, /) -> tuple[Gathered, Sequence[Piece]]:
         match event:
-            case StreamStart() if state.start is None:
+            case StreamStart() if state.start is None:  # not of an assistant it was delegated to
                 state = replace(state, start=event)
             case SearchFound():
                 state = replace(state, sources=(*state.sources, event.item))
             case Warned():
                 state = replace(state, warnings=(*state.warnings, event))
-            case Failed() if state.error is None:
+            case Failed() if state.error is None:  # the first one is the cause of the others
                 state = replace(state, error=event)
             case StreamEnd():
                 state = replace(state, end=event)

@@ -24,6 +24,8 @@ class Numbers:
 
     def with_item(self, item: Item) -> tuple[Numbers, int]:
         """Return the numbers with this source in them, and its number."""
+        # The extent is part of an address, so two passages of a document have a number each; a
+        # figure has no address.
         place = address(item, "") or item.citation_id
         if place in self.places:
             return self, self.places.index(place) + 1

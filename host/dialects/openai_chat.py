@@ -140,6 +140,7 @@ class OpenAIChat:
         sent, pieces = self._sent(cleared, before + label + after)
         if item is None:
             return sent, pieces
+        # Offsets count the text as sent, in which the label has replaced the marker.
         start = state.length + len(before)
         annotation = self._annotation(state.annotations, item, start, start + len(label))
         counted = replace(sent, annotations=state.annotations + 1)
@@ -175,6 +176,7 @@ class OpenAIChat:
             "start_index": start,
             "end_index": end,
         }
+        # SDKs join lists of deltas by `index`: an entry without one, or sent twice, fails there.
         return {"index": index, "type": "url_citation", "url_citation": citation}
 
     def _message(self, state: Sent, event: HookMessage) -> tuple[Sent, Sequence[Piece]]:
@@ -208,6 +210,7 @@ class OpenAIChat:
         return replace(state, open=()), ended
 
     def _ended(self, state: Sent, event: StreamEnd) -> tuple[Sent, Sequence[Piece]]:
+        # Models and hooks name others, which clients of this API do not know.
         finish = event.finish_reason if event.finish_reason in FINISHES else "stop"
         closed, pieces = self._all_closed(state)
         pieces.append(self._chunk({}, finish))
@@ -229,6 +232,7 @@ class OpenAIChat:
 
     def _event(self, event: dict[str, Any]) -> Piece:
         choice = {"index": 0, "delta": {}, "finish_reason": None}
+        # Open WebUI reads the key `event`; SDKs accept keys of a chunk that they do not know.
         return Piece({**self._base(), "choices": [choice], "event": event})
 
 

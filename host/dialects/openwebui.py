@@ -53,6 +53,7 @@ def searching(event: SearchStart) -> Status:
 def searched(event: SearchComplete) -> Status:
     """Return the status of a search that ended."""
     if event.error:
+        # Why it failed is for authors: readers cannot do anything about it.
         return Status("sources_retrieved", "The search found nothing", done=True, count=0)
     return Status("sources_retrieved", f"Found {event.total}", done=True, count=event.total)
 
@@ -85,6 +86,7 @@ def source(item: Item, name: str, url: str) -> dict[str, Any]:
 def task_of(text: str, header: str) -> Task | None:
     """Return which task a request is, by the header of its connection or its only message; None
     for a question."""
+    # Without the header, which a connection may send, only the prompt's first line tells.
     if not header and not text.lstrip().startswith(_TASK):
         return None
     # The examples of a task's output are at its end: `{ "title": "your title here" }`.
@@ -114,6 +116,7 @@ def answer_task(task: Task, text: str, assistant: str) -> str:
 
 
 def _title(text: str) -> str:
+    # The task quotes the conversation, each message behind its role.
     found = _FIRST_QUESTION.search(text)
     words = " ".join(found[1].split()) if found else ""
     if len(words) <= LONGEST_TITLE:

@@ -29,6 +29,7 @@ def address(found: Item | Cited, public_url: str) -> str:
         where = f"?{urlencode({'start': extent.start, 'end': extent.end})}" if extent else ""
         if page := page_of(found.url):
             where += f"#page={page}"
+        # The id of a document is a path, whose slashes stay.
         return f"{base}/kb/{_segment(found.collection)}/{quote(found.document_id)}{where}"
     if found.type == "db" and found.model and found.record_id is not None:
         return f"{base}/db/{_segment(found.model)}/{_segment(str(found.record_id))}"
@@ -65,6 +66,7 @@ def _set_address(found: _Addressed, public_url: str) -> _Addressed:
 
 
 def _segment(name: str) -> str:
+    # A slash in a name must not become a step of the path.
     return quote(name, safe="")
 
 

@@ -119,6 +119,7 @@ def make_app(arguments: ServerArguments) -> Starlette:
         async with (
             open_host(arguments.folder, tune_gc=True) as host,
             open_serving(host, arguments, logs) as serving,
+            # Inside the host: the turns that a signal ends still need it.
             drained_by_signals(serving),
             anyio.create_task_group() as tasks,
         ):

@@ -294,6 +294,7 @@ def as_seen_by(message: ChatMessage, audience: Audience) -> ChatMessage:
     """Return a stored message as its reader was shown it live."""
     if message.answer is None:
         return message
+    # By the same function as the live stream, so that what a reader may not see is decided once.
     events = (audience.of(event) for event in events_of(message.answer))
     answer = kept(event for event in events if event is not None)
     return message.model_copy(update={"answer": answer})

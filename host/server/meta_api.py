@@ -223,6 +223,7 @@ async def problem(call: Call) -> Response:
 
 async def sign_in(call: Call) -> Response:
     """Exchange a key for a cookie."""
+    # By address: a caller without a key has no other name.
     await call.serving.limits.count("sign-ins", call.address)
     wanted = request_body.validate_strictly(SignInRequest, await call.json())
     key = call.serving.keys.find(wanted.key)

@@ -85,6 +85,7 @@ class Metrics:
 
     def request(self, route: str, method: str, status: int) -> None:
         """Count a request."""
+        # The route, not the path: a label for each chat would fill the memory of Prometheus.
         self._requests.labels(route, method, str(status)).inc()
 
     def turn(self, running: ServerTurn) -> None:
