@@ -35,8 +35,7 @@ SHOWN = {
         "turn with a hook: request to first",
         "groundhook chat: start",
     ),
-    "web": ("web search through the host",),
-    "serve": ("a turn over HTTP: what HTTP adds",),
+    "serve": ("a turn over HTTP: what HTTP adds", "a turn kept: what the store adds"),
 }
 
 
