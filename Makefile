@@ -41,8 +41,10 @@ endef
 
 # What the demo needs, and what `groundhook serve` and an IDE need after it: 56 packages, a third of
 # those for the tests. A plain installation, which answers the question as well, has 41.
+# A name, since the comma would separate two arguments of the call.
+DEMO := '.[server,mcp]'
 .venv/.demo: pyproject.toml constraints.txt
-	$(call installed,'.[server,mcp]')
+	$(call installed,$(DEMO))
 
 demo: $(if $(wildcard .venv/.installed),install,.venv/.demo)
 	@echo "Adding the documentation to the sample's knowledge base, then one question." >&2
