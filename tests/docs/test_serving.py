@@ -173,6 +173,16 @@ def test_the_container_file_of_the_page_builds_and_starts_what_exists(docs: Serv
     assert refused.returncode != 0
 
 
+def test_the_demo_installs_what_the_commands_after_it_need(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    shown = subprocess.run(
+        ["make", "-n", "demo"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert ".ci/install.py '.[server,mcp]'\n" in shown
+    assert "kb add agents.docs.docs" in shown
+
+
 def test_the_commands_that_make_keys_make_them(tmp_path: Path) -> None:
     app = write(tmp_path / "app", {"agent/agent.yml": "{}"})
     pages = ("docs/http.md", "docs/clients.md", "docs/production.md", "docs/security.md")
