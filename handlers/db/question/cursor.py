@@ -26,14 +26,24 @@ SHORTEST_MULTIPLIER = 2  # letters of one without a number before it: "m" alone 
 
 @dataclass(frozen=True)
 class Amount:
-    """A number with its unit's kind ("" without a unit) and, for a unit of measure, its `scale`.
-    `factor` is that of a word such as "million", which `value` includes."""
+    """A number with its unit: `units` are the meanings of the word for it ("pounds" are money or a
+    weight), `kind` and `scale` those of the first. `factor` is that of a word such as "million",
+    which `value` includes."""
 
     value: int | float
     kind: str
     end: int
-    scale: float = 0.0
+    units: tuple[sense.Unit, ...] = ()
     factor: int = 1
+
+    @property
+    def scale(self) -> float:
+        return self.units[0].scale if self.units else 0.0
+
+    def in_kind(self, kind: str) -> Amount:
+        """Return the amount with its unit of a kind first, if it has one."""
+        units = sorted(self.units, key=lambda unit: unit.kind != kind)
+        return replace(self, kind=units[0].kind, units=tuple(units)) if units else self
 
 
 class Cursor(Meanings):
@@ -42,16 +52,29 @@ class Cursor(Meanings):
     def number(self, i: int) -> tuple[float, bool, int] | None:
         """Read a number in digits or as a word. Returns (value, whether it has a currency sign,
         end)."""
-        if i < len(self.tokens) and self.tokens[i].kind == "number":
+        value, money, end = self._digits(i) or self._in_words(i) or (0.0, False, i)
+        if end == i:
+            return None
+        a = self.after(end) if self.is_(end, sense.And) else end
+        half = self.after(a) if self.is_(a, sense.Single) else a
+        if a > end and half > a and self.is_(half, when.Half):
+            return value + 0.5, money, self.after(half)  # "one and a half"
+        return value, money, end
+
+    def _digits(self, i: int) -> tuple[float, bool, int] | None:
+        if self.is_number(i):
             return self.tokens[i].number, self.tokens[i].money, i + 1
         if self._minus(i):
             return -self.tokens[i + 1].number, self.tokens[i + 1].money, i + 2
+        return None
+
+    def _in_words(self, i: int) -> tuple[float, bool, int] | None:
         if numeral := self._numeral(i):
             return float(numeral[0].number), False, numeral[1]
-        single = self.take(i, sense.Single)
-        round_one = self.take(single[1] if single else i, sense.Multiplier)  # "over a million"
-        alone = round_one and len(self.tokens[round_one[1] - 1].norm) > SHORTEST_MULTIPLIER
-        return (float(round_one[0].factor), False, round_one[1]) if round_one and alone else None
+        single = self.past_one(i, sense.Single)
+        word = self.take(single, sense.Multiplier)  # "over a million"
+        alone = word and len(self.tokens[word[1] - 1].norm) > SHORTEST_MULTIPLIER
+        return (float(word[0].factor), False, word[1]) if word and alone else None
 
     def _numeral(self, i: int) -> tuple[sense.Numeral, int] | None:
         """Return the number that is written as a word: "five", "a dozen"."""
@@ -86,20 +109,18 @@ class Cursor(Meanings):
 
     def amount(self, i: int) -> Amount | None:
         """Read a number with its unit, before or after it, and a word such as "million"."""
-        kind, start = self._unit_before(i)
+        before, start = self._unit_before(i)
         number = self.number(start)
         if number is None:
             return None
         value, money, end = number[0], number[1], self._past_hyphen(number[2])
-        if measure := self._measure(end):
-            return Amount(_without_point(value), measure[0].kind, measure[1], measure[0].scale)
-        kind = "money" if money else kind
-        factor, end = self.take(end, sense.Multiplier) or (sense.Multiplier(1), end)
-        if (unit := self._unit(end)) and not self._named_like_unit(unit[0], end):
-            kind, end = kind or unit[0].kind, unit[1]
-        if kind == "money" and factor.factor == 1 and self._parts_thousands(start):
+        factor, (units, after) = 1, self._units(end)
+        if not any(unit.scale for unit in units) and (word := self.take(end, sense.Multiplier)):
+            factor, (units, after) = word[0].factor, self._units(word[1])
+        kind = "money" if money else before or next((unit.kind for unit in units), "")
+        if kind == "money" and factor == 1 and self._parts_thousands(start):
             value = round(value * 1000)
-        return Amount(_without_point(value * factor.factor), kind, end, factor=factor.factor)
+        return Amount(without_point(value * factor), kind, after, tuple(units), factor)
 
     def _unit_before(self, i: int) -> tuple[str, int]:
         """Return the kind of a unit before its number, and where the number begins."""
@@ -123,21 +144,23 @@ class Cursor(Meanings):
         until = self.take(end, sense.BetweenAnd)
         return self.amount(until[1]) if until else None
 
-    def range_of(self, lower: Amount, upper: Amount) -> tuple[Amount, Amount]:
-        """Return both ends of a range: in "10 to 20 million" the word belongs to both."""
-        if lower.factor == 1 < upper.factor and lower.value < 1000:
-            return replace(lower, value=lower.value * upper.factor), upper
-        return lower, upper
+    def _units(self, i: int) -> tuple[list[sense.Unit], int]:
+        """Return the meanings of the unit here, those of which there is a field first, and the
+        position after it."""
+        units = sorted(self.all(i, sense.Unit), key=lambda unit: not self._has_field(unit))
+        if units and not self._is_unit(units[0], i):
+            units = []
+        return units, self.after(i) if units else i
 
-    def _measure(self, i: int) -> tuple[sense.Measure, int] | None:
-        """Return the unit here if some field of the model has, or may have, that unit."""
-        found = self.take(i, sense.Measure)
-        return found if found and self.lexicon.with_unit(found[0].kind, "") else None
+    def _has_field(self, unit: sense.Unit) -> bool:
+        kind = unit.kind
+        return bool(self.lexicon.with_unit(kind) if unit.scale else self.field_of_kind(kind))
 
-    def _unit(self, i: int) -> tuple[sense.Unit, int] | None:
-        """Return the unit here; of several, one of a kind that the model has a field for."""
-        found = [one for one in self.all(i, sense.Unit) if self.field_of_kind(one.kind)]
-        return (found[0], self.after(i)) if found else self.take(i, sense.Unit)
+    def _is_unit(self, unit: sense.Unit, i: int) -> bool:
+        """Return whether a word is meant as this unit: the "m" of "100 m" may be millions."""
+        if unit.scale:
+            return self._has_field(unit) or not self.is_(i, sense.Multiplier)
+        return not self._named_like_unit(unit, i)
 
     def _named_like_unit(self, unit: sense.Unit, i: int) -> bool:
         """Return whether a field is named like a unit without being of its kind, as "people" of a
@@ -153,11 +176,6 @@ class Cursor(Meanings):
         behind = self.past(i, sense.ValueRef)
         named = behind > i and self.is_(behind, sense.ModelRef)
         return named or self.is_(i, *COUNTED) or self.is_(behind, sense.RelationRef)
-
-    def in_unit_of(self, field: Field, amount: Amount) -> int | float:
-        """Return the amount in the unit of a field: 1.5 kg are 1500 for a field in grams."""
-        own = self.lexicon.scale_of(field, amount.kind) if amount.scale else None
-        return _without_point(round(amount.value * amount.scale / own, 6) if own else amount.value)
 
     # ---- fields
 
@@ -185,10 +203,12 @@ class Cursor(Meanings):
         foreign = (relation.foreign for relation in schema.relations.values())
         return field.name == schema.key or field.name in foreign
 
-    def born(self) -> Field | None:
-        """Return the date of birth of the current topic, else of the model's records."""
-        related = self.lexicon.births.get(self.about.relation)
-        return related or self.lexicon.birth_field
+    def date_of_kind(self, kind: str) -> Field | None:
+        """Return the date of a kind, such as that of birth: of the current topic, else of the
+        model's records."""
+        topic = self.about.relation
+        related = self.lexicon.date_of_kind(kind, topic) if topic else None
+        return related or self.lexicon.date_of_kind(kind)
 
     def only_number(self) -> Field | None:
         """Return the model's number field if it has exactly one; keys do not count."""
@@ -216,6 +236,6 @@ class Cursor(Meanings):
         return i > 0 and self.is_(i - 1, sense.And, sense.Or, sense.But)
 
 
-def _without_point(value: int | float) -> int | float:
+def without_point(value: int | float) -> int | float:
     """Return a whole number as an integer."""
     return int(value) if value == int(value) else value

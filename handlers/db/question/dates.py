@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from groundhook.handlers.db.question.when import DateUnitName
 
-FIRST_YEAR, LAST_YEAR = 1900, 2100
+OLDEST_YEAR, FIRST_YEAR, LAST_YEAR = 1000, 1900, 2100  # of fields with years, of any number
 LONGEST = 10_000  # units; further back there is nothing to find, and dates end
 
 
@@ -27,8 +27,8 @@ class Span:
     note: str = ""
 
 
-def is_year(number: float) -> bool:
-    return FIRST_YEAR <= number <= LAST_YEAR
+def is_year(number: float, first: int = FIRST_YEAR) -> bool:
+    return first <= number <= LAST_YEAR
 
 
 def midnight(moment: datetime) -> datetime:

@@ -28,6 +28,10 @@ class Means:
     make: Callable[..., sense.Sense]
 
 
+def _measure(scale: float, kind: str) -> sense.Unit:
+    return sense.Unit(kind, scale)
+
+
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Named = dict[str, Words]
 Numbered = dict[int, Words]
@@ -63,6 +67,7 @@ class DateWords(Value):
     ago: Annotated[Words, Means(when.Ago)] = ()
     with_year: Annotated[Words, Means(when.BeforeYear)]
     old: Annotated[Words, Means(when.Old)] = ()
+    lasting: Annotated[Words, Means(when.Lasting)] = ()
     after_date: Annotated[dict[Literal["since", "until"], Words], Means(when.DatePostfix)] = {}
     falls: Annotated[Words, Means(when.Falls)] = ()
     weekend: Annotated[Words, Means(when.Weekend)] = ()
@@ -117,7 +122,9 @@ class LanguageFile(Value):
     asked_values: Annotated[Words, Means(sense.AskedValue)] = ()
     who: Annotated[Words, Means(sense.Person)] = ()
     units: Annotated[Named, Means(sense.Unit)]
-    measures: Annotated[dict[str, dict[float, Words]], Means(sense.Measure)] = {}
+    measures: Annotated[
+        dict[str, dict[float, Words]], Means(lambda scale, kind: sense.Unit(kind, scale))
+    ] = {}
     adjectives: Annotated[Named, Means(sense.Adjective)] = {}
     how_much: Annotated[Named, Means(sense.HowMuch)] = {}
     number_verbs: Annotated[Named, Means(sense.NumberVerb)] = {}

@@ -12,7 +12,7 @@ from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.spelling import nearest
 from groundhook.handlers.db.question.tokens import Token, phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.handlers.db.schema import Field, Schema, short_pieces
+from groundhook.handlers.db.schema import TITLES, Field, Schema, short_pieces
 
 # Letters of the words that may correct a misspelt one, from the model and from the language. Short
 # words are too near to others.
@@ -43,8 +43,7 @@ class Lexicon:
     that have such names. `names` are values such as "Nice" that are also words of the language, in
     their own spelling. `lists` are the fields whose values are lists, with how their pieces are
     parted, "json" or a separator, and `pieces` the known ones. `acts` maps the root of a
-    related model's name ("order" for "ordered") to that relation, `births` a relation to the date
-    of birth of its records."""
+    related model's name ("order" for "ordered") to that relation."""
 
     schema: Schema
     vocabulary: Vocabulary
@@ -56,7 +55,6 @@ class Lexicon:
     parts: dict[str, list[Field]] = field(default_factory=dict)
     longest: dict[str, int] = field(default_factory=dict)
     acts: dict[str, str] = field(default_factory=dict)
-    births: dict[str, Field] = field(default_factory=dict)
     names: dict[str, list[sense.ValueRef]] = field(default_factory=dict)
     lists: dict[str, str] = field(default_factory=dict)
     pieces: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -112,37 +110,49 @@ class Lexicon:
         found = self._of_kind(kind, ("integer", "number"), relation)
         return found[0] if found else None
 
+    def date_of_kind(self, kind: str, relation: str = "") -> Field | None:
+        """Return the date of a kind, of the model or of `relation`."""
+        return next(iter(self._of_kind(kind, ("date", "moment"), relation)), None)
+
     def numbers_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("integer", "number"), "")
 
     def mentions(self, candidate: Field, words: Iterable[str]) -> bool:
         """Return whether one of these words is in the field's name, label or comment."""
-        return not self._words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
+        return not self.words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
 
     def texts_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("text", "json"), "")
 
-    def in_unit_of_time(self, units: Iterable[str]) -> Field | None:
+    def in_unit_of_time(self, units: Iterable[str], first: Field | None = None) -> Field | None:
         """Return the model's number field that has such a unit of time in its name, label or
-        comment."""
+        comment, `first` before the others. An amount for a time or a year of the calendar is no
+        length of time."""
         words = {" ".join(phrase_of(unit)) for unit in units}
-        own = [
-            candidate
-            for candidate in self.schema.visible
-            if candidate.kind in ("integer", "number")
-        ]
-        return next(
-            (candidate for candidate in own if not self._words_of(candidate).isdisjoint(words)),
-            None,
-        )
+        own = [one for one in self.schema.visible if one.kind in ("integer", "number")]
+        for candidate in [first, *own] if first else own:
+            calendar = self.is_kind(candidate, "year") or self._is_rate(candidate)
+            if not calendar and not self.words_of(candidate).isdisjoint(words):
+                return candidate
+        return None
 
     def is_kind(self, candidate: Field, kind: str) -> bool:
         if kind == "year" and self._is_rate(candidate):
             return False
-        return not self._words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
+        return not self.words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
 
     def is_category(self, candidate: Field) -> bool:
         return bool(candidate.options) or self.is_kind(candidate, "category")
+
+    def is_place(self, candidate: Field) -> bool:
+        """Return whether a text field has places, by its own name or as a title of related
+        places."""
+        path, _, name = candidate.name.rpartition(".")
+        relation = self.schema.relations.get(path)
+        called = f"{path} {relation.model.rpartition('.')[2]}" if relation else ""
+        words = phrase_of(called.replace("_", " ")) if name in TITLES else ()
+        places = self.vocabulary.kinds.get("place", ())
+        return self.is_kind(candidate, "place") or any(word in places for word in words)
 
     @property
     def of_persons(self) -> bool:
@@ -151,46 +161,36 @@ class Lexicon:
         if any(word in persons for name in self.schema.names for word in phrase_of(name)):
             return True
         price = self.of_kind("money")  # what is born and has no price
-        return self.birth_field is not None and (price is None or self.is_kind(price, "earnings"))
+        return self.date_of_kind("birth") is not None and (
+            price is None or self.is_kind(price, "earnings")
+        )
 
     @property
     def day_field(self) -> Field | None:
         """Return the model's main date: the first that it declares, else the creation time of its
         rows. For persons the day on which they joined comes first; their birthday never counts."""
         dated = [one for one in self.schema.fields.values() if one.kind in ("date", "moment")]
-        own = [one for one in dated if not (one.hidden or one == self.birth_field)]
+        own = [one for one in dated if not (one.hidden or one == self.date_of_kind("birth"))]
         if self.of_persons:
             own.sort(key=lambda one: not self.is_kind(one, "begun"))
         made = [one for one in dated if one.name == "created_at"]
         return next(iter(own or made), None)
 
-    @property
-    def made_field(self) -> Field | None:
-        """Return the date on which somebody made the record."""
-        dated = [one for one in self.schema.visible if one.kind in ("date", "moment")]
-        return next((one for one in dated if self.is_kind(one, "made")), None)
+    def units_of(self, candidate: Field) -> list[sense.Unit]:
+        """Return the units that the field's label or comment names."""
+        phrases = (phrase_of(word) for word in self.words_of(candidate))
+        meanings = (one for phrase in phrases for one in self.vocabulary.phrases.get(phrase, ()))
+        return [one for one in meanings if isinstance(one, sense.Unit)]
 
-    @property
-    def birth_field(self) -> Field | None:
-        """Return the field with the date of birth of a person or an animal."""
-        return next((one for one in self.schema.visible if self.is_birth(one)), None)
-
-    def is_birth(self, candidate: Field) -> bool:
-        return candidate.kind in ("date", "moment") and self.is_kind(candidate, "birth")
-
-    def scale_of(self, candidate: Field, kind: str) -> float | None:
-        """Return the unit of a kind that the field's label or comment names."""
-        meanings = [
-            self.vocabulary.phrases.get(phrase_of(word)) for word in self._words_of(candidate)
-        ]
-        units = (one for found in meanings for one in found or () if isinstance(one, sense.Measure))
-        return next((one.scale for one in units if one.kind == kind), None)
-
-    def with_unit(self, kind: str, compared: str) -> list[Field]:
-        """Return the number fields with a unit of a kind. If some are of the kind `compared`, only
-        those are returned."""
+    def with_unit(self, kind: str, compared: str = "") -> list[Field]:
+        """Return the number fields with a unit of a kind of measure. If some are of the kind
+        `compared`, only those are returned."""
         numbers = [one for one in self.schema.visible if one.kind in ("integer", "number")]
-        found = [one for one in numbers if self.scale_of(one, kind) is not None]
+        found = [
+            one
+            for one in numbers
+            if any(unit.scale and unit.kind == kind for unit in self.units_of(one))
+        ]
         return [one for one in found if self.is_kind(one, compared)] or found
 
     # ---- making
@@ -312,7 +312,7 @@ class Lexicon:
             and not (kind == "year" and self._is_rate(candidate))
             and candidate.name != self.schema.key
             and not candidate.hidden
-            for word in self._words_of(candidate)
+            for word in self.words_of(candidate)
             if word in words
         ]
         return list(
@@ -321,14 +321,14 @@ class Lexicon:
 
     def _is_rate(self, candidate: Field) -> bool:
         """Return whether a field is an amount for a length of time, such as a "salary per year"."""
-        words = self._words_of(candidate)
+        words = self.words_of(candidate)
         return any(
             isinstance(one, sense.Per)
             for word in words
             for one in self.vocabulary.phrases.get((word,), ())
         )
 
-    def _words_of(self, candidate: Field) -> set[str]:
+    def words_of(self, candidate: Field) -> set[str]:
         name = candidate.name.rpartition(".")[2]
         phrases = [
             phrase_of(text)

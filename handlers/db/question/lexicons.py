@@ -89,8 +89,6 @@ def _add_model(lexicon: Lexicon, offer: Offer, path: str) -> None:
         lexicon.fields[here.name] = here
         if candidate.name != back:
             _add_field(lexicon, here)
-        if path and lexicon.is_birth(here):
-            lexicon.births.setdefault(path.removesuffix("."), here)
     # Titles last: where a brand and a product share their name, the brand is meant.
     for name in sorted(offer.samples, key=lambda name: name == schema.title):
         if path + name in lexicon.fields:

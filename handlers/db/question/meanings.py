@@ -94,6 +94,11 @@ class Meanings:
             at = max(self.after(at), at + 1)
         return at >= i
 
+    def asks_who(self) -> bool:
+        """Return whether the question begins with a word for a person: "who has the most"."""
+        who = next((i for i in range(len(self.tokens)) if self.is_(i, sense.Person)), None)
+        return who is not None and self._begins(who)
+
     def _meanings(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
         """Return the same with the meanings of related records that are not named."""
         found = self._raw.get(i)
@@ -152,20 +157,30 @@ class Meanings:
             for meaning in self.at(end)[0]
             if isinstance(meaning, sense.RelationRef)
         }
+        place = kind is sense.ValueRef and self._behind_place(i)
 
         def far(meaning: M) -> int:
             relation = _relation_of(meaning)
-            return (
-                0
-                if relation in ahead
-                else 1
-                if relation == self.about.relation
-                else 2
-                if not relation
-                else 3
-            )
+            if relation in ahead:
+                return 0
+            if (
+                place
+                and isinstance(meaning, sense.ValueRef)
+                and self.lexicon.is_place(meaning.field)
+            ):
+                return 1  # a lake "in Florida" is not the one that is called so
+            return 2 if relation == self.about.relation else 3 if not relation else 4
 
         return sorted(found, key=far)
+
+    def _behind_place(self, i: int) -> bool:
+        """ "in Texas", "outside the city": return whether a word for a place is before a
+        position."""
+        before = i - 1 if i and not self._may_be(i - 1, when.Definite) else i - 2
+        return any(
+            isinstance(word, sense.Preposition) and word.kind == "place"
+            for word in (self._meanings(before)[0] if before >= 0 else ())
+        )
 
     def is_(self, i: int, *kinds: type[sense.Sense]) -> bool:
         for meaning in self.at(i)[0]:  # noqa: SIM110

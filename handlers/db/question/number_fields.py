@@ -1,13 +1,18 @@
-"""Which field a number is about, and where the words that say so end."""
+"""Which field a bound is for, and where the words that say so end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from groundhook.handlers.db.question import sense, when
-from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor
+from groundhook.handlers.db.question import dates, sense, when
+from groundhook.handlers.db.question.bounds import Bound
+from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor, without_point
+from groundhook.handlers.db.question.draft import Draft
+from groundhook.handlers.db.question.time_fields import field_before
 from groundhook.handlers.db.schema import Field
 
+Found = tuple[Field, int]  # a field, and the position after the words for it
 Rate = tuple[
     Callable[[Field], bool], int
 ]  # whether a field is such a rate, and the end of its words
@@ -17,86 +22,180 @@ SAYS_MORE: tuple[type[sense.Sense], ...] = (
     sense.Between,
     sense.Superlative,
 )  # of the field before it
+# Kinds of numbers that no unit of another kind is for.
+APART = ("money", "rating", "year", "age", "duration", "percent")
+# Kinds of fields that a unit of measure is for.
+LIKE = {
+    "length": ("length", "height", "width", "depth", "distance"),
+    "area": ("area", "size"),
+    **{kind: (kind,) for kind in ("weight", "volume", "speed", "percent")},
+}
+LONGEST_LIFE = 120  # years
 
 
-def number_field(
-    cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
-) -> tuple[Field, int] | None:
-    """Return the field that a number is about, and the position after the words that name it: "€40
-    a day" is about a price for a day."""
-    found = _number_field(cursor, amount, kind, before)
-    if found is None:
-        return None
-    rate = rated(cursor, found[1])
+def bounded_field(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found | None:
+    """Return the field of a bound that begins at `i`: "€40 a day" is about a price for a day."""
+    found = _find_field(cursor, draft, i, bound)
+    rate = rated(cursor, found[1]) if found else None
+    if found is None or rate is None:
+        return found
     prices = [found[0], *cursor.lexicon.numbers_of_kind("money")]
-    field = next((one for one in prices if rate and _fits(cursor, rate, one)), None)
-    return (field, rate[1]) if rate and field is not None else found
+    field = next((one for one in prices if _fits(cursor, rate, one)), None)
+    return (field, rate[1]) if field else found
 
 
-def _number_field(
-    cursor: Cursor, amount: Amount, kind: str, before: Field | None = None
-) -> tuple[Field, int] | None:
-    """Return the field that a number is about. In this order: the field named after it, of its
-    unit, of the comparison, of the verb after it, of the condition `before` ("under 20 or over
-    1000"), a price. None if the word after it makes it a count of something else."""
-    end = amount.end
-    stock = cursor.take(end, sense.Condition) if amount.kind in ("", "quantity") else None
-    if stock is not None:
-        return _until(cursor.field_of_kind(stock[0].kind), stock[1])
-    named = _named_behind(cursor, end) if amount.kind in ("", "duration") else None
-    if named is not None:
-        return named
-    if amount.kind or kind:
-        return _until(cursor.field_of_kind(amount.kind or kind), end)
+def _find_field(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found | None:
+    """Return the field of a bound: the one that is named, or that the words beside it select, or a
+    price."""
+    if bound.of is not None:
+        own = _of_unit(cursor, bound.last, bound.of)
+        return own, _past_unit(cursor, own, bound.last.end)
+    said = _in_stock(cursor, bound) or _named_behind(cursor, bound) or _measured(cursor, bound)
+    if not (said or bound.led):
+        return _of_year(cursor, bound) or _of_clear_unit(cursor, bound)
+    return said or _of_comparison(cursor, draft, i, bound)
+
+
+def _of_comparison(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found | None:
+    """Return the field of a comparison that names none: by its unit, by what it compares, by the
+    verb after it, by the condition before ("under 20 or over 1000"), or a price. None if the word
+    after it makes it a count of something else."""
+    end, kind = bound.last.end, bound.last.kind or bound.kind
+    if kind:
+        return _until(cursor.field_of_kind(kind), end)
     for verb in cursor.all(end, sense.NumberVerb):  # "die mehr als 50000 verdienen"
         if (field := cursor.field_of_kind(verb.kind)) is not None:
             return field, cursor.after(end)
-    return _until(before if before and before.kind in NUMBERS else _unnamed(cursor, end), end)
+    before = field_before(cursor, draft, i)
+    same = before if before and before.kind in NUMBERS else None
+    return _until(same or _unnamed(cursor, bound.last), end)
 
 
-def _until(field: Field | None, end: int) -> tuple[Field, int] | None:
+def _until(field: Field | None, end: int) -> Found | None:
     return (field, end) if field else None
 
 
-def _named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:
+def _in_stock(cursor: Cursor, bound: Bound) -> Found | None:
+    """ "more than 5 in stock"; "5 in-stock lamps" are five lamps."""
+    amount = bound.last
+    stock = cursor.take(amount.end, sense.Condition) if amount.kind in ("", "quantity") else None
+    if stock is None:
+        return None
+    counts = stock[0].op != ">" or cursor.is_(stock[1], sense.ModelRef, sense.ValueRef)
+    return (
+        None if counts and not bound.led else _until(cursor.field_of_kind(stock[0].kind), stock[1])
+    )
+
+
+def _named_behind(cursor: Cursor, bound: Bound) -> Found | None:
     """The "seats" of "more than 4 seats", which no number of its own follows."""
-    for at in (i, cursor.past_one(i, sense.Filler)):
+    amount = bound.last
+    for at in cursor.steps(amount.end, sense.Filler, most=1 if bound.led else 0):
         field, end = cursor.number_named(at), cursor.after(at)
-        if field and not _says_more(cursor, end, field):
-            return field, end
+        of_unit = field and amount.scale and fitted(cursor, amount, field)
+        if field and (amount.kind in ("", "duration") or of_unit):
+            return None if bound.led and _says_more(cursor, end, field) else (field, end)
     return None
 
 
-def _unnamed(cursor: Cursor, end: int) -> Field | None:
-    """Return the field of a mere number: a price, or the only number there is. Of persons it is an
-    age."""
+def _measured(cursor: Cursor, bound: Bound) -> Found | None:
+    """Return the field that has the unit of the bound, and the position after an adjective that
+    selects it: "1000 km long"."""
+    amount = bound.last.in_kind(bound.kind)
+    if not amount.scale:
+        return None
+    adjective = cursor.take(amount.end, sense.Adjective)
+    known = adjective if adjective and adjective[0].kind else None
+    fields = cursor.lexicon.with_unit(amount.kind, known[0].kind if known else bound.kind)
+    return (fields[0], known[1] if known else amount.end) if fields else None
+
+
+def _of_year(cursor: Cursor, bound: Bound) -> Found | None:
+    """The "2019" of "2019 Ford Focus"."""
+    amount = bound.last
+    year = cursor.tokens[amount.end - 1].norm.isdecimal() and dates.is_year(amount.value)
+    if not year or amount.kind:
+        return None
+    described = cursor.is_(amount.end, sense.ModelRef, sense.ValueRef)
+    return _until(cursor.lexicon.of_kind("year"), amount.end) if described else None
+
+
+def _of_clear_unit(cursor: Cursor, bound: Bound) -> Found | None:
+    """ "$100", "4 stars"."""
+    amount = bound.last
+    clear = amount.kind in ("money", "rating", "duration") or (
+        bound.op == "between" and amount.kind
+    )
+    return _until(cursor.field_of_kind(amount.kind), amount.end) if clear else None
+
+
+def _unnamed(cursor: Cursor, amount: Amount) -> Field | None:
+    """Return the field of a mere number: a price, or the only number there is. Of persons it may be
+    an age."""
+    end, price = amount.end, cursor.field_of_kind("money")
     if cursor.unknown(end) or cursor.counts(end) or cursor.is_(end, sense.ModelRef):
         return None
-    only = None if cursor.lexicon.of_persons else cursor.only_number()
-    return cursor.field_of_kind("money") or only
+    if not cursor.lexicon.of_persons:
+        return price or cursor.only_number()
+    return price if amount.value > LONGEST_LIFE or rated(cursor, end) else None
 
 
-def measured(cursor: Cursor, amount: Amount, kind: str) -> tuple[Field, int] | None:
-    """Return the field that has the amount's unit, and the position after the unit and an adjective
-    that selects the field: "1000 km long"."""
-    adjective = cursor.take(amount.end, sense.Adjective) if amount.scale else None
-    known = adjective if adjective and adjective[0].kind else None
-    end = known[1] if known else amount.end
-    fields = cursor.lexicon.with_unit(amount.kind, known[0].kind if known else kind)
-    return (fields[0], end) if amount.scale and fields else None
-
-
-def of_unit(cursor: Cursor, amount: Amount, named: Field | None) -> Field | None:
+def _of_unit(cursor: Cursor, amount: Amount, named: Field) -> Field:
     """ "tickets under 30 euros", of tickets that are counted: the unit selects another field than
     the name before the number."""
-    own = cursor.field_of_kind(amount.kind) if amount.kind == "money" else None
-    return own if named and own and not cursor.lexicon.is_kind(named, "money") else named
+    kinds, measured = _kinds_of(cursor, named), bool(units_of(cursor, named))
+    if named.kind != "integer" or measured or "money" in kinds:
+        return named
+    price = cursor.field_of_kind("money") if amount.kind == "money" else None
+    fields = [] if not kinds.isdisjoint(APART) else cursor.lexicon.with_unit(amount.kind)
+    return price or next(iter(fields), named)
+
+
+def units_of(cursor: Cursor, field: Field) -> dict[str, float]:
+    """Return the units of measure of a field, by kind."""
+    return {unit.kind: unit.scale for unit in cursor.lexicon.units_of(field) if unit.scale}
+
+
+def fitted(cursor: Cursor, amount: Amount, field: Field) -> Amount | None:
+    """Return the amount in the unit of a field: 1.5 kg are 1500 for a field in grams. None if the
+    field has no such unit."""
+    scales = units_of(cursor, field)
+    for unit in amount.units:
+        if unit.scale and unit.kind in scales:
+            value = without_point(round(amount.value * unit.scale / scales[unit.kind], 6))
+            return replace(amount, value=value, kind=unit.kind)
+    kinds = {amount.kind, *(unit.kind for unit in amount.units if not unit.scale)}
+    if amount.scale and kinds == {amount.kind}:
+        fits = not scales and _is_measured(cursor, amount, field)
+    else:
+        fits = not _is_apart(cursor, field) or not kinds.isdisjoint(_kinds_of(cursor, field))
+    return amount if fits else None
+
+
+def _is_measured(cursor: Cursor, amount: Amount, field: Field) -> bool:
+    """Return whether a field without a unit is named after what a unit measures, and after nothing
+    else."""
+    words, kinds = cursor.lexicon.words_of(field), cursor.lexicon.vocabulary.kinds
+    like = {word for kind in LIKE[amount.kind] for word in kinds.get(kind, ())}
+    other = {word for kind in APART for word in kinds.get(kind, ())} - like
+    return bool(words & like) and words.isdisjoint(other)
+
+
+def _is_apart(cursor: Cursor, field: Field) -> bool:
+    """Return whether a field is of a kind that no unit of another kind is for."""
+    return bool(units_of(cursor, field)) or not _kinds_of(cursor, field).isdisjoint(APART)
+
+
+def _kinds_of(cursor: Cursor, field: Field) -> set[str]:
+    """Return the kinds of a number field; "" is that of a number without a unit."""
+    kinds = cursor.lexicon.vocabulary.kinds
+    return {"", *(kind for kind in kinds if cursor.lexicon.is_kind(field, kind))}
 
 
 def _says_more(cursor: Cursor, i: int, field: Field) -> bool:
     """Return whether the number that follows a field belongs to it: not one with another unit."""
     amount = cursor.amount(cursor.after(i)) if cursor.is_(i, sense.Compare) else None
-    if amount is not None and of_unit(cursor, amount, field) != field:
+    if amount is not None and _of_unit(cursor, amount, field) != field:
         return False
     return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
 
@@ -128,7 +227,7 @@ def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:
     return rated[0](field) or (yearly and cursor.lexicon.is_kind(field, "earnings"))
 
 
-def past_unit(cursor: Cursor, field: Field, i: int) -> int:
+def _past_unit(cursor: Cursor, field: Field, i: int) -> int:
     """Return the position after the unit of a number with a known field."""
     end = cursor.after(i) if cursor.names(i, field) or cursor.is_(i, sense.Unit) else i
     rate = rated(cursor, end)

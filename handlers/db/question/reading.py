@@ -134,13 +134,17 @@ def _choose(readings: list[Reading]) -> list[Reading]:
         best = min(map(_rank, readings), default=None)
         return [reading for reading in readings if _rank(reading) == best]
     first = min(named, key=lambda reading: reading.named_at or 0)
-    whole = [reading for reading in readings if _is_whole(reading)]
-    return whole if first.not_understood and not first.refused and len(whole) == 1 else [first]
+    better = [one for one in readings if not first.refused and _explains_more(one, first)]
+    return better if len(better) == 1 else [first]
 
 
-def _is_whole(reading: Reading) -> bool:
-    """Return whether all words are understood for a model that is named, or has figures."""
-    return not reading.not_understood and (reading.named_at is not None or reading.dsl.computed)
+def _explains_more(one: Reading, first: Reading) -> bool:
+    """Return whether a reading, of a model that is named or has figures, explains every word, or at
+    least the figure that the first one leaves over."""
+    figures, left = one.dsl.computed, len(one.not_understood)
+    if left and (first.dsl.computed or not figures):
+        return False
+    return left < len(first.not_understood) and (one.named_at is not None or figures)
 
 
 def _rank(reading: Reading) -> tuple[int, bool, int, int, int, bool]:

@@ -16,7 +16,6 @@ from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.draft import About, Draft, Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
 from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
-from groundhook.handlers.db.question.rules_list import amounts
 from groundhook.handlers.db.question.rules_model import corrected, named, related
 from groundhook.handlers.db.question.rules_negation import (
     condition,
@@ -26,9 +25,8 @@ from groundhook.handlers.db.question.rules_negation import (
     values_rule,
 )
 from groundhook.handlers.db.question.rules_number import (
-    amount_led,
     between,
-    compare,
+    number,
     of_age,
     verb_led,
 )
@@ -162,7 +160,7 @@ def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     """ "how long is the Ohio": requests the value of a field."""
     for word in cursor.all(i, sense.HowMuch):
-        born = cursor.lexicon.birth_field if word.kind == "age" else None
+        born = cursor.lexicon.date_of_kind("birth") if word.kind == "age" else None
         field = cursor.field_of_kind(word.kind) or born
         if field is not None:
             return Parsed(cursor.after(i), mention=field)
@@ -223,9 +221,7 @@ RULES: tuple[Rule, ...] = (
     date_led,
     extreme_of_each,
     limit,
-    compare,
-    amounts,
-    amount_led,
+    number,
     field_led,
     having,
     values_rule,

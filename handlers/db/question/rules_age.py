@@ -3,65 +3,74 @@
 from __future__ import annotations
 
 from groundhook.handlers.db.question import dates, sense, when
+from groundhook.handlers.db.question.bounds import Bound
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.draft import Parsed
+from groundhook.handlers.db.question.number_fields import LONGEST_LIFE, rated
 from groundhook.host.core.types.query_language import Where
 
-LONGEST_LIFE = 120  # years
-BOUNDS = ("<", "<=", ">", ">=", "=")
+# A comparison of ages goes the other way than that of dates: "older than 40" is born earlier, and
+# begins with those that are 41. Each comparison as comparisons of the date of birth, with the years
+# that they are later than that birthday.
+BORN: dict[str, tuple[tuple[str, int], ...]] = {
+    ">": (("<=", 1),),
+    ">=": (("<=", 0),),
+    "<": ((">", 0),),
+    "<=": ((">", 1),),
+    "=": ((">", 1), ("<=", 0)),
+}
+EARLIER = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
-def aged(cursor: Cursor, amount: Amount, word: sense.Compare) -> Parsed | None:
-    """ "members over 60", "trainers younger than 40": a condition on the date of birth."""
-    born = cursor.born()
-    if born is None or not _says_age(cursor, amount, word):
+def aged(cursor: Cursor, bound: Bound) -> Parsed | None:
+    """ "members over 60", "trainers younger than 40", "aged 20 to 30": a condition on the date of
+    birth."""
+    born = cursor.date_of_kind("birth")
+    if born is None or not _says_age(cursor, bound):
         return None
-    # "older than 40" begins with those that are 41; the comparison with a date goes the other way.
-    earlier = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-    op = earlier.get(word.op, word.op) if word.kind == "date" else word.op
+    op = EARLIER.get(bound.op, bound.op) if bound.kind == "date" else bound.op
+    ops = ("<=", ">=") if op == "between" else (op,)
     wheres = []
-    for bound, years in _ages(op, int(amount.value)):
-        day = dates.stored(dates.midnight(dates.shifted(cursor.now, "year", -years)), born.kind)
-        wheres.append(Where(field=born.name, op=bound, value=day))
-    return Parsed(cursor.past_one(amount.end, sense.Adjective), tuple(wheres))
+    for one, amount in zip(ops, reversed(bound.amounts), strict=False):
+        for compared, more in BORN[one]:
+            years = int(amount.value) + more
+            day = dates.midnight(dates.shifted(cursor.now, "year", -years))
+            value = dates.stored(day, born.kind)
+            wheres.append(Where(field=born.name, op=compared, value=value))
+    end = cursor.past_one(bound.last.end, when.DateUnit)
+    return Parsed(cursor.past_one(end, sense.Adjective), tuple(wheres))
 
 
-def _says_age(cursor: Cursor, amount: Amount, word: sense.Compare) -> bool:
+def _says_age(cursor: Cursor, bound: Bound) -> bool:
     """Return whether a compared number can be an age and nothing else."""
-    kinds = amount.kind in ("", "age") and word.kind in ("", "age", "date")
-    if not kinds or word.op not in BOUNDS or not 0 < amount.value <= LONGEST_LIFE:
+    amount = bound.last
+    kinds = amount.kind in ("", "age") and bound.kind in ("", "age", "date")
+    if not kinds or bound.op not in (*BORN, "between") or not 0 < amount.value <= LONGEST_LIFE:
         return False
     if _says_other(cursor, amount.end):
         return False
-    return word.kind != "" or _says_years(cursor, amount)
+    return bound.kind != "" or _says_years(cursor, amount)
 
 
 def _says_other(cursor: Cursor, end: int) -> bool:
     """Return whether a number that ends here is of a field, or the records have ages of their
     own."""
     topic = cursor.about.relation
-    age = cursor.lexicon.of_kind("age", topic if topic in cursor.lexicon.births else "")
-    named = any(cursor.number_named(at) for at in (end, cursor.past_one(end, sense.Filler)))
+    person = topic and cursor.lexicon.date_of_kind("birth", topic)
+    age = cursor.lexicon.of_kind("age", topic if person else "")
+    named = any(cursor.number_named(at) for at in cursor.steps(end, sense.Filler, most=1))
     return named or age is not None or cursor.is_(end, sense.Condition, sense.ModelRef)
 
 
 def _says_years(cursor: Cursor, amount: Amount) -> bool:
     """Return whether a number whose comparison is about no kind is an age: "over 60" of persons,
     "over 3 years"."""
-    end, unit = amount.end, cursor.is_(amount.end, when.DateUnit)
-    if cursor.unknown(end) or (cursor.counts(end) and not unit):
+    end = amount.end
+    if years := cursor.take(end, when.DateUnit):
+        return years[0].unit == "year" and not cursor.is_(years[1], when.Ago)
+    if cursor.unknown(end) or cursor.counts(end) or rated(cursor, end):
         return False
-    years = unit or cursor.is_(end, sense.Adjective) or amount.kind == "age"
-    return years or cursor.lexicon.of_persons or cursor.about.relation in cursor.lexicon.births
-
-
-def _ages(op: str, years: int) -> list[tuple[str, int]]:
-    """Return conditions on a date of birth, each with its number of years before today."""
-    known: dict[str, list[tuple[str, int]]] = {
-        ">": [("<=", years + 1)],
-        ">=": [("<=", years)],
-        "<": [(">", years)],
-        "<=": [(">", years + 1)],
-        "=": [(">", years + 1), ("<=", years)],
-    }
-    return known.get(op, [])
+    topic = cursor.about.relation
+    person = topic and cursor.lexicon.date_of_kind("birth", topic)
+    old = cursor.is_(end, sense.Adjective) or amount.kind == "age"
+    return bool(old or person) or cursor.lexicon.of_persons

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
+from groundhook.handlers.db.question.bounds import postfixed
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
-from groundhook.handlers.db.question.rules_list import equal_to, postfixed
-from groundhook.handlers.db.question.rules_number import between, compare, range_on, up_to
+from groundhook.handlers.db.question.rules_number import between, number
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -75,12 +75,17 @@ def condition_on(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed 
 
 def _on_number(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
     year = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
-    return (
-        compare(cursor, draft, at, field)
-        or between(cursor, draft, at, field)
-        or (date_led(cursor, draft, at, field) if year else None)
-        or _number(cursor, field, at)
-    )
+    compared = cursor.is_(at, sense.Compare)
+    if not compared and year and (dated := date_led(cursor, draft, at, field)):
+        return dated
+    if cursor.is_(at - 1, when.DateRelation) and _is_year(cursor, at):
+        return None  # "sick days in 2026"
+    return between(cursor, draft, at, field) or number(cursor, draft, at, field)
+
+
+def _is_year(cursor: Cursor, i: int) -> bool:
+    amount = cursor.amount(i)
+    return amount is not None and dates.is_year(amount.value)
 
 
 def _on_time(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
@@ -183,21 +188,6 @@ def lacking(cursor: Cursor, field: Field) -> str | None:
         if any(isinstance(meaning, sense.Not) for meaning in phrases.get(phrase_of(option), ()))
     )
     return next(absences, None)
-
-
-def _number(cursor: Cursor, field: Field, at: int) -> Parsed | None:
-    """ "4", "4 or more", "90 to 120 minutes"."""
-    amount = cursor.amount(at)
-    if amount is None or cursor.is_(at - 1, sense.Than):
-        return None
-    if cursor.is_(at - 1, when.DateRelation) and dates.is_year(amount.value):
-        return None  # "sick days in 2026"
-    if upper := up_to(cursor, amount.end):
-        return range_on(cursor, field, amount, upper)
-    postfix = postfixed(cursor, amount.end)
-    if postfix is None:
-        return equal_to(cursor, field, amount)
-    return constraint(postfix[1], field.name, postfix[0], amount.value)
 
 
 def _option(cursor: Cursor, field: Field, at: int) -> Parsed | None:

@@ -10,7 +10,7 @@ from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.joining import of_some
 from groundhook.handlers.db.question.rules_field import field_led, missing, negated
-from groundhook.handlers.db.question.rules_number import between, compare, verb_led
+from groundhook.handlers.db.question.rules_number import between, number, verb_led
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.host.core.types.query_language import Where
@@ -205,5 +205,5 @@ def preposition_rule(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
 
 
 # What a "not" may be about. A field without a value comes between these.
-OF_FIELDS: Sequence[Rule] = (verb_led, compare, preposition_rule, field_led)
+OF_FIELDS: Sequence[Rule] = (verb_led, number, preposition_rule, field_led)
 OTHERS: Sequence[Rule] = (values_rule, condition, between, compared_date, date_led)

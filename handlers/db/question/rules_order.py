@@ -14,6 +14,7 @@ from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Order, Where
 
 MOST = 1000
+DESCRIBING = (sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not)  # "unpaid invoice"
 
 
 def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -55,16 +56,25 @@ def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -
 
 
 def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "cheapest", "highest rating", "sorted by price descending", "top products". A singular ("the
-    cheapest laptop", "who has the highest salary") requests one record only."""
+    """ "cheapest", "highest rating", "earns the most", "sorted by price", "top products". A
+    singular ("the cheapest laptop", "who has the highest salary") requests one record only."""
     end = cursor.after(i)
     if cursor.is_(end, sense.Than):
         return None  # a comparison, misspelt or not known
-    if extreme := _extreme(cursor, i):
+    if extreme := _extreme(cursor, i) or _of_verb(cursor, i):
         order = draft.sort(extreme[0].name, extreme[1])
-        one = (draft.person and draft.named_at is None) or _one(cursor, extreme[2])
+        one = cursor.asks_who() or _one(cursor, i, extreme[2])
         return _ordered(draft, extreme[2], (order,), one=one) if order else None
     return _of_kinds(cursor, draft, i) or _sorting(cursor, draft, i)
+
+
+def _of_verb(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
+    """ "earns the most", "cost least": a field to sort by, its direction, and the position after
+    the words."""
+    verb = cursor.take(i, sense.NumberVerb)
+    most = cursor.take(cursor.past_one(verb[1], sense.Filler), sense.Superlative) if verb else None
+    field = cursor.field_of_kind(verb[0].kind) if verb else None
+    return (field, most[0].order, most[1]) if most and field else None
 
 
 def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
@@ -79,7 +89,7 @@ def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
         if orders := _by_kind(cursor, draft, word.kinds, word.order):
-            return _ordered(draft, end, orders, one=_one(cursor, end))
+            return _ordered(draft, end, orders, one=_one(cursor, i, end))
     return None
 
 
@@ -177,23 +187,37 @@ def _names_related(cursor: Cursor, i: int) -> bool:
     return cursor.is_(i, sense.RelationRef) and not own
 
 
-def _one(cursor: Cursor, i: int) -> bool:
+def _one(cursor: Cursor, i: int, end: int) -> bool:
+    """ "cheapest laptop", "which laptop is the cheapest": return whether one record is requested by
+    an order from `i` to `end`."""
+    asking = (at for at in range(i) if cursor.is_(at, sense.QuestionWord))
+    return any(_names_one(cursor, at) for at in (end, *map(cursor.after, asking)))
+
+
+def _names_one(cursor: Cursor, i: int) -> bool:
     """Return whether the words here name one record, with words before it that narrow the choice:
     "laptop", "flight"."""
-    stem, before = cursor.lexicon.vocabulary.stem, cursor.back(i) - 1
-    while i < len(cursor.tokens) and cursor.is_(
-        i, sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not
-    ):  # "unpaid invoice"
+    before = cursor.back(i) - 1
+    while cursor.is_(i, *DESCRIBING):
         end = cursor.after(i)
-        if not cursor.is_(end, sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not):
-            last = cursor.tokens[end - 1].norm
-            # "laptop" of a category that is called "Laptops"; "audio" is called so itself.
-            plural = any(
-                phrase_of(value.value)[-1:] != (last,) for value in cursor.all(i, sense.ValueRef)
-            )
+        if not cursor.is_(end, *DESCRIBING):
+            counted = cursor.is_(i, sense.ModelRef) or _is_counted(cursor, i)
             the = cursor.is_(before, when.Definite)
-            return (cursor.is_(i, sense.ModelRef) or plural or the) and stem(last) == last
+            return (counted or the) and cursor.is_singular(end)
         i = end
+    return False
+
+
+def _is_counted(cursor: Cursor, i: int) -> bool:
+    """Return whether a value in the singular is one record: "laptop" of a category called
+    "Laptops", "reptile" of classes in the singular. "Audio" beside "Laptops" is called so
+    itself."""
+    last, stem = cursor.tokens[cursor.after(i) - 1].norm, cursor.lexicon.vocabulary.stem
+    for value in cursor.all(i, sense.ValueRef):
+        options = [phrase_of(option)[-1] for option in value.field.options]
+        singular = bool(options) and all(stem(option) == option for option in options)
+        if singular or phrase_of(value.value)[-1:] != (last,):
+            return True
     return False
 
 
@@ -260,7 +284,7 @@ def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -
     """Return the order by the first of these kinds for which the model has a field; empty without
     one."""
     for kind in kinds:
-        days = {"date": cursor.lexicon.day_field, "birth": cursor.lexicon.birth_field}
+        days = {"date": cursor.lexicon.day_field, "birth": cursor.lexicon.date_of_kind("birth")}
         field = days[kind] if kind in days else cursor.field_of_kind(kind)
         field = cursor.lexicon.of_kind(kind) if field is not None and cursor.many(field) else field
         if field is not None:

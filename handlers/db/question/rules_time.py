@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor
+from groundhook.handlers.db.question.bounds import ABOUT, Bound
+from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor, without_point
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.periods import Duration, duration
@@ -12,7 +13,6 @@ from groundhook.handlers.db.question.time_fields import (
     field_before,
     has_times,
     main_date,
-    named_behind,
     of_no_field,
     of_unknown_verb,
     unnamed_field,
@@ -64,13 +64,12 @@ def _ahead(cursor: Cursor, i: int, of: Field | None) -> Parsed | None:
 def _dated(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
     before = field_before(cursor, draft, i)
     known = of or (before if has_times(cursor, before) else None)
-    found = dated(cursor, i, year=known is not None)
+    found = dated(cursor, i, year=_first_year(known) if known else 0)
     if found is None:
         return None
     relation, span, end = found
-    behind = named_behind(cursor, end) if of is None else None
-    if behind is not None and not dated(cursor, cursor.after(end), year=True):
-        known, end = behind, cursor.after(end)
+    if of is None and (behind := _named_behind(cursor, end)):
+        known, end = behind
     if known is None and of_unknown_verb(cursor, i, end):
         return of_no_field(i, end)
     field = known or unnamed_field(cursor, i, end, relation)
@@ -82,12 +81,25 @@ def _dated(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | N
     return _within(end, field, relation, _near(cursor, draft, field, span))
 
 
+def _named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:
+    """ "before 1950 built": the field that is named after its time, and has no other."""
+    fields = (reference.field for reference in cursor.all(i, sense.FieldRef))
+    field = next((field for field in fields if has_times(cursor, field)), None)
+    end = cursor.after(i)
+    return (field, end) if field and not dated(cursor, end, year=dates.FIRST_YEAR) else None
+
+
+def _first_year(field: Field | None) -> int:
+    """Return the first number that is a year of a field: any of four digits, where it has years."""
+    return dates.OLDEST_YEAR if field and field.kind == "integer" else dates.FIRST_YEAR
+
+
 def _has_such(cursor: Cursor, field: Field, span: Span) -> bool:
     """Return whether a field can have such a time: "born in May" is about no year, "written in May"
     about no number."""
     if field.kind == "integer":
         return (span.start.month, span.end.month) == (1, 1)
-    return not (span.yearless and field == cursor.lexicon.birth_field)
+    return not (span.yearless and field == cursor.lexicon.date_of_kind("birth"))
 
 
 def _postfixed(cursor: Cursor, relation: str, end: int) -> tuple[str, int]:
@@ -97,30 +109,56 @@ def _postfixed(cursor: Cursor, relation: str, end: int) -> tuple[str, int]:
 
 
 def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
-    """ "older than 3 months", "less than a week old", "more than ten years ago"."""
+    """ "older than 3 months", "less than a week old", "more than ten years ago", "for more than two
+    years"."""
     word = cursor.take(i, sense.Compare)
     length = duration(cursor, word[1]) if word else None
     if word is None or length is None:
         return None
+    if cursor.is_(i - 1, when.Lasting) and not cursor.is_(length.end, when.Old, when.Ago):
+        return None if of or length.unit == "hour" else _tenure(cursor, i, word[0], length)
     if of is not None:
         return _compared_with_now(cursor, of, word[0], length)
-    end = cursor.past_one(length.end, when.Old, when.Ago)
+    return _compared_unnamed(cursor, i, word[0], length)
+
+
+def _tenure(cursor: Cursor, i: int, word: sense.Compare, length: Duration) -> Parsed | None:
+    """ "with us for more than two years": how long ago something began, of persons that they joined
+    us. None where a number says how long it lasts; where both may be meant it is reported."""
+    begun = cursor.date_of_kind("begun")
+    lasts = lasting(cursor, Bound(word.op, (Amount(length.number, "", length.end - 1),)))
+    if lasts and not (begun and cursor.lexicon.of_persons):
+        return None
+    if begun is None or lasts:
+        return of_no_field(i, length.end)
+    return _bound_of_length(cursor, begun, OPPOSITE[word.op], length)
+
+
+def _compared_unnamed(
+    cursor: Cursor, i: int, word: sense.Compare, length: Duration
+) -> Parsed | None:
+    """ "older than 10 years", of a person, or of a building with its year; else of the main
+    date."""
+    years, end = length.unit == "year", cursor.past_one(length.end, when.Old, when.Ago)
     if of_unknown_verb(cursor, i, end):
         return of_no_field(i, end)
-    if length.unit == "year" and cursor.born() and not cursor.is_(length.end, when.Ago):
-        return aged(cursor, Amount(length.number, "", length.end), word[0])
-    return _compared_unnamed(cursor, word[0], length)
-
-
-def _compared_unnamed(cursor: Cursor, word: sense.Compare, length: Duration) -> Parsed | None:
-    """ "older than 10 years", of a building with its year; else of the main date."""
-    years = length.unit == "year" and word.kind == "date"
-    built, main = cursor.lexicon.of_kind("year") if years else None, cursor.lexicon.day_field
+    if years and cursor.date_of_kind("birth") and not cursor.is_(length.end, when.Ago):
+        return _aged(cursor, i, word, length)
+    built = cursor.lexicon.of_kind("year") if years and word.kind == "date" else None
     if built is not None:
         return constraint(length.end, built.name, word.op, cursor.now.year - length.number)
+    main = cursor.lexicon.day_field
     if main is None or cursor.lexicon.is_kind(main, "ahead"):
         return None
     return _compared_with_now(cursor, main, word, length)
+
+
+def _aged(cursor: Cursor, i: int, word: sense.Compare, length: Duration) -> Parsed | None:
+    """ "more than 5 years old"; not "with more than 5 years of experience"."""
+    if cursor.is_(i - 1, sense.Having) and not cursor.is_(length.end, when.Old):
+        return None
+    age = Amount(length.number, "", length.end)
+    return aged(cursor, Bound(word.op, (age,), word.kind or "age"))
 
 
 def _compared_with_now(
@@ -132,27 +170,49 @@ def _compared_with_now(
         return None
     # More than three months old is before a day, newer than three months after it.
     op = word.op if word.kind == "date" else OPPOSITE[word.op]
+    return _bound_of_length(cursor, field, op, length)
+
+
+def _bound_of_length(cursor: Cursor, field: Field, op: str, length: Duration) -> Parsed:
+    """Return the condition that a date is before or after the day some time ago."""
     moment = dates.midnight(dates.shifted(cursor.now, length.unit, -length.number))
-    value = dates.stored(moment, field.kind)
     end = cursor.past_one(length.end, when.Old, when.Ago)
+    value = dates.stored(moment, field.kind)
     return constraint(end, field.name, "<" if op.startswith("<") else ">=", value)
 
 
-def lasting(cursor: Cursor, amount: Amount, op: str) -> Parsed | None:
-    """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days."""
-    unit = cursor.take(amount.end, when.DateUnit)
-    if unit is None or cursor.is_(unit[1], when.Old, when.Ago):
+def lasting(cursor: Cursor, bound: Bound) -> Parsed | None:
+    """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days, "10 years
+    experience"."""
+    unit = cursor.take(bound.last.end, when.DateUnit)
+    if unit is None or bound.op == ABOUT or cursor.is_(unit[1], when.Old, when.Ago):
         return None
+    found = _in_unit(cursor, bound, unit[0].unit, unit[1])
+    if found is None:
+        return None
+    field, end, factor = found
+    values = [without_point(amount.value * factor) for amount in bound.amounts]
+    return constraint(end, field.name, bound.op, values if len(values) > 1 else values[0])
+
+
+def _in_unit(
+    cursor: Cursor, bound: Bound, name: DateUnitName, end: int
+) -> tuple[Field, int, int] | None:
+    """Return the number field for a length of time, the position after its words, and how many of
+    its units one of the length's is. A bare number of a longer unit than hours needs its name."""
+    if bound.bare:
+        after = cursor.past_one(end, sense.ValueLink)
+        if (named := cursor.number_named(after)) is not None:
+            return named, cursor.after(after), 1
+        if name != "hour":
+            return None
     file = cursor.lexicon.vocabulary.file
     minutes = [word for word in file.units["duration"] if len(word) > SHORTEST_MINUTE]
-    name, (shorter, factor) = unit[0].unit, SHORTER.get(unit[0].unit, (unit[0].unit, 1))
-    for words, times in (
-        (file.dates.units[name], 1),
-        (file.dates.units[shorter] if shorter else minutes, factor),
-    ):
-        field = cursor.lexicon.in_unit_of_time(words)
-        if field is not None:
-            return constraint(unit[1], field.name, op, amount.value * times)
+    shorter, factor = SHORTER.get(name, (name, 1))
+    words = {1: file.dates.units[name], factor: file.dates.units[shorter] if shorter else minutes}
+    for times, units in words.items():
+        if (field := cursor.lexicon.in_unit_of_time(units, bound.of)) is not None:
+            return field, end, times
     return None
 
 
@@ -193,9 +253,10 @@ def _from_to(
     cursor: Cursor, draft: Draft, i: int, field: Field, *, named: bool
 ) -> tuple[Field, Span, int] | None:
     """ "March and May", "2015 to 2020"; `named`: the question names the field."""
-    first = span(cursor, i, announced=True, year=True)
+    year = _first_year(field if named else None)
+    first = span(cursor, i, announced=True, year=year)
     until = cursor.take(first[1], sense.BetweenAnd) if first else None
-    last = span(cursor, until[1], announced=True, year=True) if until else None
+    last = span(cursor, until[1], announced=True, year=year) if until else None
     if first is None or last is None:
         return None
     if not named and year_field(cursor, first[1]):

@@ -11,7 +11,7 @@ from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.draft import Parsed
 from groundhook.handlers.db.question.lexicon import JSON
 from groundhook.handlers.db.question.wheres import require_one_of
-from groundhook.handlers.db.schema import Field
+from groundhook.handlers.db.schema import TITLES, Field
 from groundhook.host.core.types.query_language import Where
 
 
@@ -25,14 +25,26 @@ def values(cursor: Cursor, i: int, of: Field | None = None) -> Parsed | None:
     listed, end = _listed(cursor, i, chosen)
     either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
     has = partial(_has, cursor, listed=listed, either=either)
-    if not also:
-        return Parsed(end, has(chosen.field))
     typed, fields = cursor.text(i, cursor.after(i)), (chosen.field, *also)
+    if not also:
+        titles = _other_titles(cursor, i, chosen)
+        notes = (_note(typed, fields, titles),) if titles else ()
+        return Parsed(end, has(chosen.field), notes=notes)
     if _by_word(cursor, i, each) or not _alike(cursor, each):
         return Parsed(end, has(chosen.field), notes=(_note(typed, fields[:1], also),))
     wheres = tuple(where for field in fields for where in has(field))
     note = _note(typed, fields, ())
     return Parsed(end, (Where(any_of=wheres),), notes=(note,))
+
+
+def _other_titles(cursor: Cursor, i: int, chosen: sense.ValueRef) -> list[Field]:
+    """Return the fields of related records with the same value as the title that was chosen: of a
+    lake that is called like a state. The title, if a value of theirs was chosen."""
+    title = cursor.lexicon.schema.title
+    others = [one.field for one in cursor.all(i, sense.ValueRef) if _path(one) != _path(chosen)]
+    own, name = chosen.field.name == title, chosen.field.name.rpartition(".")[2]
+    titles = (one for one in others if one.name.rpartition(".")[2] in TITLES)
+    return list(titles) if own else [one for one in others if one.name == title and name in TITLES]
 
 
 def _note(typed: str, sought_in: Sequence[Field], others: Sequence[Field]) -> str:
@@ -163,6 +175,8 @@ def _path(value: sense.ValueRef) -> str:
 def prepositioned(cursor: Cursor, i: int) -> Parsed | None:
     """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
     after = cursor.after(i)
+    if cursor.is_(i, sense.Not):
+        return None  # "outside Rome"
     for field in _selected(cursor, cursor.all(i, sense.Preposition)):
         for start in (after, cursor.past_one(after, sense.Filler)):
             if (parsed := values(cursor, start, field)) is not None:

@@ -83,14 +83,11 @@ class Postfix(Sense):
 
 
 class Unit(Sense):
+    """A unit of a kind. `scale` is its size in the smallest unit of what can be measured, else
+    0."""
+
     kind: str
-
-
-class Measure(Sense):
-    """A unit of a kind; `scale` is its size in the smallest unit."""
-
-    scale: float
-    kind: str
+    scale: float = 0.0
 
 
 class Adjective(Sense):

@@ -7,6 +7,9 @@ from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.schema import Field
 
+VOWELS = frozenset("aeiouyäöü")  # without one there is no verb before its ending
+SHORT_ENDING = 3  # letters
+
 
 def field_before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
     """Return the field of the condition that "and", "or" or "but" joins to the one that begins
@@ -24,12 +27,6 @@ def has_times(cursor: Cursor, field: Field | None) -> bool:
     return field.kind in TIMES or year
 
 
-def named_behind(cursor: Cursor, i: int) -> Field | None:
-    """ "before 1950 built": return the field that is named after its time."""
-    fields = (reference.field for reference in cursor.all(i, sense.FieldRef))
-    return next((field for field in fields if has_times(cursor, field)), None)
-
-
 def unnamed_field(cursor: Cursor, i: int, end: int, relation: str = "during") -> Field | None:
     """Return the field of a time from `i` to `end` that no field is named for: of a year alone the
     one with years, of the current topic first."""
@@ -41,7 +38,7 @@ def unnamed_field(cursor: Cursor, i: int, end: int, relation: str = "during") ->
 def main_date(cursor: Cursor, i: int) -> Field | None:
     """Return the date of a time that no field is named for; behind a verb such as "placed" the one
     on which the record was made."""
-    made = cursor.lexicon.made_field if cursor.is_(i - 1, sense.MadeVerb) else None
+    made = cursor.lexicon.date_of_kind("made") if cursor.is_(i - 1, sense.MadeVerb) else None
     return made or cursor.lexicon.day_field
 
 
@@ -90,9 +87,14 @@ def _verb_before(cursor: Cursor, i: int) -> bool:
 
 
 def _in_past(cursor: Cursor, i: int) -> bool:
-    """Return whether a word has the form of a verb in the past."""
+    """Return whether a word has the form of a verb in the past: "promoted", and not "bring"."""
     words, norm = cursor.lexicon.vocabulary.file.dates, cursor.typed[i].norm
     if not (words.verb_beginnings or words.verb_endings):
         return False
+    endings = (ending for ending in words.verb_endings if norm.endswith(ending))
+    spoken = any(
+        len(ending) > SHORT_ENDING or not VOWELS.isdisjoint(norm.removesuffix(ending))
+        for ending in endings
+    )
     begins = not words.verb_beginnings or norm.startswith(words.verb_beginnings)
-    return begins and (not words.verb_endings or norm.endswith(words.verb_endings))
+    return begins and (spoken or not words.verb_endings)

@@ -20,14 +20,14 @@ _NAMED_PART = re.compile("([qh])([1-4])")  # "Q3", "H1"
 _MONTHS = {"q": 3, "h": 6}
 
 
-def dated(cursor: Cursor, i: int, *, year: bool = False) -> tuple[str, Span, int] | None:
-    """A time with the word before it that relates to it: ("since", span, end). `year`: a bare
-    number may be a year."""
+def dated(cursor: Cursor, i: int, *, year: int = 0) -> tuple[str, Span, int] | None:
+    """A time with the word before it that relates to it: ("since", span, end). `year`: from which
+    number on a bare one is a year; 0 for none."""
     relation = cursor.take(i, when.DateRelation)
     if relation is None:
-        found = span(cursor, i, announced=year, year=year)
+        found = span(cursor, i, announced=year > 0, year=year)
         return ("during", *found) if found else None
-    at, year = relation[1], year or cursor.is_(i, when.BeforeYear)
+    at, year = relation[1], year or dates.FIRST_YEAR * cursor.is_(i, when.BeforeYear)
     for _ in range(3):  # "in the", "since the end of" do not change what is meant
         found = span(cursor, at, announced=True, year=year)
         if found is not None:
@@ -50,9 +50,9 @@ def _relation(cursor: Cursor, i: int, word: when.DateRelation) -> str:
     return "during" if begins and not named else word.relation
 
 
-def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, int] | None:
+def span(cursor: Cursor, i: int, *, announced: bool, year: int) -> tuple[Span, int] | None:
     """A time. `announced`: a word before it introduces a time, so that "may" can be a month;
-    `year`: a number such as 2024 can be a year."""
+    `year`: from which number on one is a year; 0 for none."""
     if i >= len(cursor.tokens):
         return None
     return (
@@ -64,7 +64,7 @@ def span(cursor: Cursor, i: int, *, announced: bool, year: bool) -> tuple[Span, 
         or _day_month(cursor, i)
         or (_weekday(cursor, i) if announced else None)
         or _decade_of(cursor, i)
-        or (_whole_year(cursor, i) if year else None)
+        or (_whole_year(cursor, i, year) if year else None)
     )
 
 
@@ -86,8 +86,8 @@ def _weekday(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     return replace(latest, weekday=True), weekday[1]
 
 
-def _whole_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    number = _year(cursor, i)
+def _whole_year(cursor: Cursor, i: int, first: int) -> tuple[Span, int] | None:
+    number = _year(cursor, i, first)
     return (dates.year(cursor.now, number), i + 1) if number else None
 
 
@@ -122,7 +122,7 @@ def _decade(cursor: Cursor, i: int) -> bool:
     )
 
 
-def _year(cursor: Cursor, i: int) -> int | None:
+def _year(cursor: Cursor, i: int, first: int = dates.FIRST_YEAR) -> int | None:
     if (
         i >= len(cursor.tokens)
         or cursor.tokens[i].kind != "number"
@@ -130,7 +130,7 @@ def _year(cursor: Cursor, i: int) -> int | None:
     ):
         return None
     number = int(cursor.tokens[i].norm)
-    return number if dates.is_year(number) else None
+    return number if dates.is_year(number, first) else None
 
 
 def _season(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
@@ -211,15 +211,11 @@ def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 
 
 def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | None:
-    comma = end + 1 if cursor.is_mark(end, ",") else end
-    year = _year(cursor, comma)
-    span = dates.month(cursor.now, month, year or _year_ahead(cursor, end))
+    year = _year_behind(cursor, end + 1 if cursor.is_mark(end, ",") else end)
+    span = dates.month(cursor.now, month, year[0] if year else _year_ahead(cursor, end))
     moment = dates.shifted(span.start, "day", day - 1)
-    return (
-        (replace(dates.day(moment), yearless=span.yearless), comma + 1 if year else end)
-        if moment < span.end
-        else None
-    )
+    found = replace(dates.day(moment), yearless=span.yearless)
+    return (found, year[1] if year else end) if moment < span.end else None
 
 
 def _year_ahead(cursor: Cursor, i: int) -> int | None:
@@ -250,15 +246,15 @@ def _year_ahead(cursor: Cursor, i: int) -> int | None:
 
 
 def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
-    """ "2025", "of 2025", "in 2025"."""
-    relation = cursor.take(i, when.DateRelation) if cursor.is_(i, when.BeforeYear) else None
+    """ "2025", "of 2025", "in 2025", "of last year"."""
+    relation = cursor.take(i, when.DateRelation)
     at = relation[1] if relation and relation[0].relation == "during" else i
-    year = _year(cursor, at)
-    return (
-        (year, at + 1)
-        if year and (at == i or not cursor.is_(at + 1, sense.Unit, sense.FieldRef))
-        else None
-    )
+    if counted := relative(cursor, at):
+        number = counted[0].start.year
+        return (number, counted[1]) if counted[0] == dates.year(cursor.now, number) else None
+    year = _year(cursor, at) if at == i or cursor.is_(i, when.BeforeYear) else None
+    other = at > i and cursor.is_(at + 1, sense.Unit, sense.FieldRef)
+    return (year, at + 1) if year and not other else None
 
 
 def year_of(cursor: Cursor, draft: Draft, field: Field) -> int | None:

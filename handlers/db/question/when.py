@@ -106,6 +106,10 @@ class Ago(Sense): ...
 class Old(Sense): ...
 
 
+class Lasting(Sense):
+    """ "for" before a length of time."""
+
+
 class Definite(Sense): ...
 
 

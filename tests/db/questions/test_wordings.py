@@ -154,7 +154,7 @@ OFFERS = [
         ("all horses but Arabians", "horse", "breed != Arabian"),
         ("cars built after 2015", "car", "year >= 2016"),
         ("movies with a runtime of 90 to 120 minutes", "movie", "runtime between [90, 120]"),
-        ("movies longer than 2.5 hours", "movie", "runtime > 150.0"),
+        ("movies longer than 2.5 hours", "movie", "runtime > 150"),
         ("cars that have not been sold", "car", "sold = False"),
         ("what does the Grand Plaza cost per night", "hotel", "name = Grand Plaza"),
         ("movies longer than an hour", "movie", "runtime > 60"),
