@@ -83,3 +83,18 @@ def test_the_first_program_of_the_readme_prints_what_it_says(tmp_path: Path) -> 
 def test_everything_that_the_page_on_conversations_shows_happens(tmp_path: Path) -> None:
     page = (ROOT / "docs/chats.md").read_text(encoding="utf-8")
     assert follow(page, tmp_path) >= 8
+
+
+@pytest.mark.parametrize("target", ["demo", ".venv/.demo", ".venv/.installed", "docs", "lint"])
+def test_the_commands_of_make_are_valid_shell(target: str) -> None:
+    shown = subprocess.run(
+        ["make", "--dry-run", "--always-make", target],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    checked = subprocess.run(
+        ["/bin/sh", "-n"], input=shown.stdout, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
