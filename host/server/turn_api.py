@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import get_args
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp
 
 from groundhook.host.app.host import Host
 from groundhook.host.chats.ports import RequestKey
-from groundhook.host.core.errors import UsageError
+from groundhook.host.core.errors import StorageError, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.events import Event, Text
@@ -33,6 +34,8 @@ from groundhook.host.server.running import (
 )
 from groundhook.host.server.serving import Call, Serving
 from groundhook.host.server.sse import JSON_LINES, SSE, NativeWriter, StreamAnswer, Writer, folded
+
+log = logging.getLogger("groundhook.server")
 
 LARGEST = 2**53
 TYPES = frozenset(kind.model_fields["type"].default for kind in get_args(get_args(Event)[0]))
@@ -101,20 +104,32 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
     them can answer requests about it. Raises Refused, and the errors of `Host.stream`."""
     stored = serving.stores_turns
 
-    def enter(host: Host) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
-        identity = start.caller.identity
-        if not stored:
-            return host.stream(
-                start.assistant_id, start.messages, identity=identity, options=start.options
-            )
-        return host.conversations.stream(
-            start.owner,
+    def enter_alone(host: Host) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        return host.stream(
             start.assistant_id,
             start.messages,
-            identity=identity,
+            identity=start.caller.identity,
             options=start.options,
-            request=start.request if start.repeatable(serving) else None,
         )
+
+    @asynccontextmanager
+    async def enter_stored(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
+        async with AsyncExitStack() as stack:
+            try:
+                turn = host.conversations.stream(
+                    start.owner,
+                    start.assistant_id,
+                    start.messages,
+                    identity=start.caller.identity,
+                    options=start.options,
+                    request=start.request if start.repeatable(serving) else None,
+                )
+                events = await stack.enter_async_context(turn)
+            except StorageError as exc:
+                # The answer is worth more than that other processes know of it.
+                log.warning("a turn is not stored, so it belongs to its process alone: %s", exc)
+                events = await stack.enter_async_context(enter_alone(host))
+            yield events
 
     ask = TurnParameters(
         owner=start.caller.owner,
@@ -124,7 +139,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
         token=start.token,
         read_elsewhere=partial(is_read_elsewhere, serving.host, start.owner) if stored else None,
     )
-    return await serving.begin(start.caller, ask, enter)
+    return await serving.begin(start.caller, ask, enter_stored if stored else enter_alone)
 
 
 async def events(call: Call) -> ASGIApp:
