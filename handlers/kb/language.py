@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from groundhook.host.core.errors import ConfigError, suggestion
 
@@ -208,6 +209,13 @@ def language_of(text: str, *, question: bool = False) -> str:
         key=lambda language: (counts[language], language == _DEFAULT_STEMMERS[script], language),
     )
     return best if counts[best] * 20 >= words.total() else PLAIN
+
+
+@lru_cache(maxsize=256)
+def language_of_question(text: str) -> str:
+    """Return the language of a question by its words; "" if none is recognised."""
+    language = language_of(text, question=True)
+    return "" if language == PLAIN else language
 
 
 def main_script(counted: Mapping[str, int]) -> str:

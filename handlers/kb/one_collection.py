@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.items import answer_items, cut_to_quotes
-from groundhook.handlers.kb.language import PLAIN, language_of
+from groundhook.handlers.kb.language import language_of_question
 from groundhook.handlers.kb.ranking import fusion, selection
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
 from groundhook.handlers.kb.store import (
@@ -311,7 +311,6 @@ def _trace_data(
 ) -> dict[str, Any]:
     """Return what the trace shows of a question to one collection."""
     best = max((hit.cosine for hit in answer.hits), default=None)
-    language = language_of(question.text, question=True)
     return {
         "candidates": answer.candidates,
         "below_threshold": answer.below,
@@ -320,7 +319,7 @@ def _trace_data(
         "lifted": sum(hit.cosine < question.least_cosine for hit in answer.hits),
         "cut": sum(item.extent is not None and item.extent.sentences is not None for item in items),
         "words": answer.lexical,
-        "question": "" if language == PLAIN else language,
+        "question": language_of_question(question.text),
         "languages": {language: spoken.as_trace() for language, spoken in answer.languages.items()},
         "best": None if best is None else round(embedder.similarity(best), 3),
     }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.language import (
     language_of,
+    language_of_question,
     normalise,
 )
 
@@ -61,7 +62,7 @@ def test_a_language_is_recognised(text: str, language: str) -> None:
 def test_a_short_question_is_recognised_by_the_words_that_questions_have(
     question: str, language: str
 ) -> None:
-    assert language_of(question, question=True) == language
+    assert language_of_question(question) == language
 
 
 @given(st.text())

@@ -12,7 +12,7 @@ from groundhook import open_host
 from groundhook.handlers.kb.embed import estimated_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.ranking.passage import SPARE, parts
-from groundhook.handlers.kb.ranking.units import REMEMBERED, announces, units
+from groundhook.handlers.kb.ranking.units import REMEMBERED, labels, units
 from groundhook.host.core.types.events import StreamEnd
 from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp
@@ -55,7 +55,7 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         assert (part.start, part.end) == (every[part.first - 1].start, every[part.last - 1].end)
         # Names of columns and the first row.
         named = every[part.first - 1].kind == "row" and part.last == part.first + 1
-        announced = any(announces(content, at) for at in range(part.first - 1, part.last - 1))
+        announced = any(labels(content)[part.first - 1 : part.last - 1])
         if part.first < part.last and not header and not named and not announced:
             assert estimated_tokens(content[part.start : part.end]) <= SPARE * most
 

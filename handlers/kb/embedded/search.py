@@ -187,10 +187,9 @@ class Search:
 
     def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:
         """Return the similarities of all passages that a ranking lists."""
-        cosines: dict[int, float] = {}
+        cosines = _nearest(groups)
         places: dict[int, int] = {}
         for at, group in enumerate(groups):
-            cosines |= group.dense
             if group.weight:
                 places |= dict.fromkeys(group.words.keys() - group.dense.keys(), at)
         measured = self._shard.cosines(scale.vector, places.keys())

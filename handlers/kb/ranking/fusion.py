@@ -39,9 +39,13 @@ class Group:
     weight: float = 0.0
 
 
-def best_of(scores: Iterable[Mapping[int, float]], limit: int) -> dict[int, float]:
+def best_of(rankings: Sequence[Mapping[int, float]], limit: int) -> dict[int, float]:
     """Return the best `limit` of several rankings, best first; equal ones by id."""
-    together = dict(chain.from_iterable(ranking.items() for ranking in scores))
+    together = (
+        rankings[0]  # a collection of one language
+        if len(rankings) == 1
+        else dict(chain.from_iterable(ranking.items() for ranking in rankings))
+    )
     return {id: together[id] for id in _best_first(together)[:limit]}
 
 
@@ -72,14 +76,12 @@ def fuse(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> l
     compared = dense.keys() | scores.keys()
     worth: dict[int, int] = {}
     for group in groups:
-        far = (per_cosine or 1.0) * (1 + most - group.weight)
-        high = per_score * group.weight
-        own = compared & (group.dense.keys() | group.words.keys())
+        far = _EXACT * (per_cosine or 1.0) * (1 + most - group.weight)
+        high = _EXACT * per_score * group.weight
+        average = near * far + usual * high
+        own = compared & (group.dense.keys() | group.words.keys()) if groups[1:] else compared
         worth |= {
-            id: round(
-                ((cosines[id] - near) * far + (scores.get(id, least) - usual) * high) * _EXACT
-            )
-            for id in own
+            id: round(cosines[id] * far + scores.get(id, least) * high - average) for id in own
         }
     return _best_first(worth)
 

@@ -15,7 +15,6 @@ module cannot know which sentence matched. `bench.passages` measures the results
 
 from __future__ import annotations
 
-import hashlib
 import math
 from bisect import bisect_left
 from collections import Counter, OrderedDict
@@ -26,7 +25,7 @@ from itertools import chain, groupby
 
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import estimated_tokens
-from groundhook.handlers.kb.ranking.units import REMEMBERED, RULE, Unit, announces, units
+from groundhook.handlers.kb.ranking.units import REMEMBERED, RULE, Unit, labels, units
 
 SATURATION = 0.9  # k of BM25
 OF_BEST = 1.0  # weight of the run's best unit, added to the score of the run
@@ -37,7 +36,8 @@ LEAST_SHARE = 0.25  # a run with no more than this is not selected: the chunk st
 SPARE = 1.25
 REPEATED = 256  # questions whose parts are cached: pages, facets and retries ask one again
 
-_repeated: OrderedDict[bytes, tuple[Part | None, ...]] = OrderedDict()  # by digest: keeps no text
+# By hashes, so that no text is kept.
+_repeated: OrderedDict[tuple[object, ...], tuple[Part | None, ...]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def parts(
     chunk: it is hardly longer, or has too few of the question's words."""
     if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
         return (None,) * len(contents)
-    key = hashlib.sha256(repr((contents, question, language, most)).encode()).digest()
+    key = (hash(question), language, most, *map(hash, contents))
     found = _repeated.get(key)
     if found is None:
         found = _repeated[key] = _select(contents, question, language, most)
@@ -190,13 +190,13 @@ def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool)
     has the question's words. It may grow to `SPARE` times `most`. A label at its end brings what it
     announces: where that does not fit, the run loses its beginning if the label is `matching`, and
     else the label."""
-    all = units(content)
+    all, is_label = units(content), labels(content)
     segments = _segments(content, most)
     begin = bisect_left(segments, (run[0], 0))
     end = stop = bisect_left(segments, (run[1] + 1, 0)) - 1
     if stop + 1 < len(segments):
         stop += 1
-    while stop + 1 < len(segments) and announces(content, segments[stop][1]):
+    while stop + 1 < len(segments) and is_label[segments[stop][1]]:
         stop += 1
 
     def fits() -> bool:
@@ -204,15 +204,15 @@ def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool)
         header = estimated_tokens(_header(content, all, first))
         return header + _tokens(content, all, first, last) <= SPARE * most
 
-    if not fits() and not (matching and announces(content, run[1])):
+    if not fits() and not (matching and is_label[run[1]]):
         stop = end
     while begin < end < stop and not fits():
         begin += 1
     first, last = segments[begin][0], segments[stop][1]
-    while last > first and announces(content, last):
+    while last > first and is_label[last]:
         last -= 1
     # Of nothing but labels the part goes on to what they announce.
-    return first, next((at for at in range(last, len(all)) if not announces(content, at)), last)
+    return first, next((at for at in range(last, len(all)) if not is_label[at]), last)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -233,11 +233,7 @@ def _segments(content: str, most: int) -> tuple[tuple[int, int], ...]:
             segments += [(first, places[head]), *((place, place) for place in places[head + 1 :])]
             continue
         before = segments[-1] if segments else None
-        if (
-            before
-            and announces(content, before[1])
-            and _tokens(content, all, before[0], last) <= most
-        ):
+        if before and labels(content)[before[1]] and _tokens(content, all, before[0], last) <= most:
             segments[-1] = (before[0], last)
         else:
             segments.append((first, last))

@@ -5,7 +5,7 @@ the unit that follows them. Knows which units only announce what comes next. Pur
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -167,10 +167,15 @@ def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
     return "code" if indented and (before in (None, "code") or parted) else "text"
 
 
-def announces(content: str, at: int) -> bool:
-    """Return whether a unit only announces what follows it: a heading, a colon, a number such as
-    "4.", the title after such a number, a question that is not followed by another."""
+@lru_cache(maxsize=REMEMBERED)
+def labels(content: str) -> tuple[bool, ...]:
+    """Return for each unit whether it only announces what follows it: a heading, a colon, a number
+    such as "4.", the title after such a number, a question that is not followed by another."""
     all = units(content)
+    return tuple([_is_label(content, all, at) for at in range(len(all))])
+
+
+def _is_label(content: str, all: Sequence[Unit], at: int) -> bool:
     unit, after = all[at], all[at + 1] if at + 1 < len(all) else None
     end = content[max(unit.body, unit.end - 8) : unit.end].rstrip("*_` \t")
     if unit.kind == "heading" or end.endswith(_ANNOUNCES):
