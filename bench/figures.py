@@ -4,6 +4,8 @@ there."""
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 
 
 def figure(
@@ -21,3 +23,8 @@ def figure(
         "ratio": None if not floor else round(value / floor, 2),
     }
     print(json.dumps(line), flush=True)
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the least value that at least this share of the values do not exceed."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]

@@ -1,16 +1,17 @@
-"""Measure the knowledge base: hybrid search with a filter at several sizes, many concurrent
-searches, and searches while the engine is optimised.
+"""Measure the knowledge base: searches over real passages; then hybrid search with a filter at
+several sizes, many concurrent searches, and searches while the engine is optimised.
 
     python -m bench.kb [passages ...] [--large] [--data DIR] [--cache DIR]
 
-First `bench.kb_real`: real passages with their own vectors. Then any number of passages, made of
-real sentences; without sizes 1,000, 10,000 and 100,000, and `--large` adds 300,000. Searches use
-the call of a turn, `KnowledgeBase.search`, to the worker process and back, with a given question
-vector; the worker is not the one that added the passages. Their floor is the same search by the
-bare engine in this process, with its own fusion, on a copy of the same files; the two alternate.
-Fifty answerable questions are repeated, then others run once each; then unanswerable ones. Figures
-are JSON lines on standard output; the cost against size is a table on standard error.
-`bench.kb_adding` measures adding.
+The main figures are those of `bench.kb_real`: real passages with their own vectors. The others show
+what size costs, with any number of short passages made of real sentences; without sizes 1,000,
+10,000 and 100,000, and `--large` adds 300,000. Searches use the call of a turn,
+`KnowledgeBase.search`, to the worker process and back, with a given question vector; the worker is
+not the one that added the passages. Their floor is the same search by the bare engine in this
+process, with its own fusion, on a copy of the same files; the two alternate. Fifty answerable
+questions are repeated, then others run once each; then unanswerable ones. Figures are JSON lines on
+standard output; the cost against size is a table on standard error. `bench.kb_adding` measures
+adding.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from __future__ import annotations
 import argparse
 import gc
 import itertools
-import math
 import random
 import shutil
 import statistics
@@ -36,7 +36,7 @@ import anyio.to_thread
 import psutil
 import qdrant_edge as engine
 
-from bench.figures import figure
+from bench.figures import figure, quantile
 from bench.generated import DIMENSIONS, TENANTS, MadeQuestion, answered, documents, stray
 from bench.kb_real import real_passages
 from groundhook.handlers.kb.analyse import Analyser
@@ -410,10 +410,6 @@ async def at_once(
             tasks.start_soon(one, seed)
     figure(f"{name}, {many} at a time", len(times) / (time.perf_counter() - began), "searches/s")
     figure(f"{name}, {many} at a time, p95", quantile(times, 0.95), "ms")
-
-
-def quantile(times: Sequence[float], share: float) -> float:
-    return sorted(times)[math.ceil(share * len(times)) - 1]
 
 
 async def main(sizes: Sequence[int], data: Path, cached: Path) -> None:

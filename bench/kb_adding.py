@@ -20,9 +20,9 @@ from pathlib import Path
 
 import anyio
 
-from bench.figures import figure
+from bench.figures import figure, quantile
 from bench.generated import text, vector
-from bench.kb import knowledge_base, lag, quantile
+from bench.kb import knowledge_base, lag
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.host.core.types.collection_spec import EmbeddingSpec

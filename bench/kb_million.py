@@ -22,7 +22,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from bench.figures import figure
+from bench.figures import figure, quantile
 from bench.generated import MadeQuestion, answered, documents, vector
 from bench.kb import (
     MADE,
@@ -32,7 +32,6 @@ from bench.kb import (
     ask,
     knowledge_base,
     optimises,
-    quantile,
     settled,
     worker,
 )

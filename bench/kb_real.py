@@ -14,7 +14,6 @@ standard output.
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -26,7 +25,7 @@ from typing import Any
 import psutil
 import qdrant_edge as engine
 
-from bench.figures import figure
+from bench.figures import figure, quantile
 from bench.judged_collections import Collection, collections
 from bench.retrieval import Bare, embedded, opened, scope
 from groundhook.handlers.kb.embedders.cached import VectorCache
@@ -113,7 +112,10 @@ async def compare(
         size, kind = len(collection.documents), SETS[collection.name]
         what = f"hybrid search on {size} passages, {kind}, {name}"
         floor_is = "the engine called in process"
-        figure(f"{what}, p50", statistics.median(through), "ms", statistics.median(floor), floor_is)
+        for share, label in ((0.5, "p50"), (0.95, "p95")):
+            figure(
+                f"{what}, {label}", quantile(through, share), "ms", quantile(floor, share), floor_is
+            )
         each = 1000 / len(questions)
         busy = (processor["worker"] + processor["host"]) * each
         figure(f"{what}, processor time", busy, "ms", processor["bare"] * each, floor_is)
