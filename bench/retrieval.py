@@ -2,14 +2,15 @@
 for all collections.
 
     python -m bench.retrieval [DATA] [--only NAME]... [--half tune|judge|all] [--json]
-        [--cache DIR]
+        [--cache DIR] [--exact]
 
 DATA (default ../shared/data) has folders in BEIR's layout: corpus.jsonl {_id, title, text},
 queries.jsonl {_id, text} and qrels/test.tsv; `bench.judged_collections` adds collections that are
 made here. Each document is one passage; the product's own store, handler and worker process store
 and search them, and no setting depends on the name of a collection. `ms_query` is the median time
 of a search with a given question vector. Vectors are kept in `--cache` (default
-~/.cache/groundhook-bench), since embedding takes far longer than everything else.
+~/.cache/groundhook-bench), since embedding takes far longer than everything else. `--exact` takes
+vectors that the model computes in float arithmetic, with the file's own weights.
 
 Peers get the same vectors. `engine_rrf` and `engine_dbsf` are the bare engine with its own fusion
 and its own BM25 in the recognised language. `bm25s` is measured if it is installed (pip install
@@ -32,6 +33,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,9 @@ from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from groundhook.handlers.kb.embedders.e5.engine import LoadedEngine, weights_file
+from groundhook.handlers.kb.embedders.e5.file import open_model
+from groundhook.handlers.kb.embedders.e5.session import Session
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.language import language_of
@@ -109,8 +114,22 @@ class Ready(BuiltinEmbedder):
         return self._questions[text] if text in self._questions else await super().embed_query(text)
 
 
-async def embedded(collection: Collection, cache: VectorCache) -> Vectors:
-    model = CachedEmbedder(BuiltinEmbedder(), cache)
+class Exact(BuiltinEmbedder):
+    """The bundled embedder in float arithmetic. Its name keeps its vectors apart in the cache."""
+
+    model = "multilingual-e5-small, exact"
+
+    def _engine(self) -> LoadedEngine:
+        return _exact_engine()
+
+
+@cache
+def _exact_engine() -> LoadedEngine:
+    return LoadedEngine(Session(open_model(weights_file()), "exact"))
+
+
+async def embedded(collection: Collection, cache: VectorCache, *, exact: bool = False) -> Vectors:
+    model = CachedEmbedder(Exact() if exact else BuiltinEmbedder(), cache)
     documents: dict[str, list[float]] = {}
     by_length = sorted(collection.documents, key=lambda id: len(collection.documents[id]))
     began = reported = time.monotonic()
@@ -340,7 +359,7 @@ async def main(given: Arguments) -> None:
     vectors_cache = VectorCache(given.cache / "vectors.sqlite", most_bytes=4 << 30)
     for whole in collections(given.data, given.only):
         collection = whole.half(given.half)
-        vectors = await embedded(collection, vectors_cache)
+        vectors = await embedded(collection, vectors_cache, exact=given.exact)
         with tempfile.TemporaryDirectory(
             prefix="groundhook-bench-", ignore_cleanup_errors=True
         ) as scratch:
@@ -352,13 +371,14 @@ async def main(given: Arguments) -> None:
 @dataclass(frozen=True)
 class Arguments:
     """From the command line: the folder of collections, those to take, which half of their
-    questions, the folder for vectors, whether to print JSON."""
+    questions, the folder for vectors, whether to print JSON, and whether vectors are exact."""
 
     data: Path
     only: Sequence[str]
     half: Half
     cache: Path
     as_json: bool
+    exact: bool
 
 
 def arguments(name: str, *, half: Half = "all") -> Arguments:
@@ -369,6 +389,7 @@ def arguments(name: str, *, half: Half = "all") -> Arguments:
     parser.add_argument("--half", choices=("tune", "judge", "all"), default=half)
     parser.add_argument("--json", action="store_true", dest="as_json")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/groundhook-bench")
+    parser.add_argument("--exact", action="store_true")
     given = parser.parse_args()
     if next(collections(given.data, given.only), None) is None:
         parser.error(
