@@ -23,7 +23,6 @@ import anyio
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.hooks.engine import Isolate
 from groundhook.host.core.channel import Channel
 from groundhook.host.core.types.connector_spec import (
@@ -32,7 +31,6 @@ from groundhook.host.core.types.connector_spec import (
 )
 from groundhook.host.core.types.events import Event, StreamEnd, Trace
 from groundhook.host.core.types.search import SearchType
-from groundhook.host.llm.extractive import ExtractiveConnector
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 
@@ -65,6 +63,9 @@ class Setting(pydantic.BaseModel):
 FILES = {
     "assistants/plain/package.yao": (
         '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
+    ),
+    "assistants/keyless/package.yao": (
+        '{"connector": "extractive", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
     ),
     "assistants/hooked/package.yao": (
         '{"connector": "script", "search": {"kb": true}, "kb": {"collections": ["docs"]}}'
@@ -132,47 +133,33 @@ async def one_after_another(host: Host, assistant: str) -> tuple[float, float]:
 
 
 async def keyless() -> None:
-    """Turns that quote sentences of the documentation, with the bundled embedding model, and what
-    embedding them takes of each; no vector was computed before."""
-    pages = sorted(Path(__file__).parent.parent.glob("docs/*.md"))
-    items = [
-        canned_item(f"k{n}").model_copy(
-            update={"content": page.read_text(encoding="utf-8")[500:2000], "title": page.stem}
-        )
-        for n, page in enumerate(pages[:8])
-    ]
-    sources: dict[SearchType, CannedSource] = {"kb": CannedSource({"*": items})}
-    model = BuiltinEmbedder()
-    await model.embed_query("load it")
+    """Turns that quote sentences of the documentation, found by the bundled embedding model, which
+    has not embedded the question before; and what each step takes."""
+    pages = sorted(Path(__file__).parent.parent.glob("docs/h*.md"))
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder))
-        async with open_host(
-            folder,
-            environment={},
-            sources=sources,
-            connectors={"script": ExtractiveConnector(model)},
-        ) as host:
-            whole, embedding = [], []
-            for number in range(20):
-                async with host.stream("plain", f"What is set in page {number}?") as events:
+        async with open_host(folder, environment={}) as host:
+            assert not (await host.kb.add("docs", pages)).failed
+            whole, embedding, answering = [], [], []
+            for number in range(-5, 40):
+                async with host.stream("keyless", f"What is hook number {number}?") as events:
                     seen = [event async for event in events]
                 ended = seen[-1]
                 assert isinstance(ended, StreamEnd)
-                whole.append(ended.timings["total"])
+                assert ended.finish_reason == "stop"
+                if number < 0:  # loads the model
+                    continue
                 steps = [event.node for event in seen if isinstance(event, Trace)]
-                embedding.append(
-                    max(step.duration_ms for step in steps if step.type == "sentence_embedding")
-                )
-    await model.aclose()
+                whole.append(ended.timings["total"])
+                answering.append(ended.timings["model"])
+                embedding.append(max(one.duration_ms for one in steps if one.type == "embedding"))
     total = statistics.median(whole)
     figure("turn without a language model: whole, p50", total, "ms")
-    figure(
-        "  of that, embedding the question and sentences, p50",
-        statistics.median(embedding),
-        "ms",
-        total,
-        "the whole turn",
-    )
+    for what, taken in (
+        ("embedding the question", embedding),
+        ("choosing the sentences", answering),
+    ):
+        figure(f"  of that, {what}, p50", statistics.median(taken), "ms", total, "the whole turn")
 
 
 async def one(host: Host, assistant: str) -> StreamEnd:

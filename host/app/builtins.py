@@ -238,10 +238,10 @@ def _make_anthropic(spec: ConnectorSpec, _: PluginContext) -> Connector:
     return AnthropicConnector(spec)
 
 
-def _make_extractive(_: ConnectorSpec, context: PluginContext) -> Connector:
+def _make_extractive(_: ConnectorSpec, __: PluginContext) -> Connector:
     from groundhook.host.llm.extractive import ExtractiveConnector
 
-    return ExtractiveConnector(context.embedder(EmbeddingSpec()))
+    return ExtractiveConnector()
 
 
 def _make_scripted(spec: ConnectorSpec, _: PluginContext) -> Connector:

@@ -1,20 +1,20 @@
 """Chooses the passages of the references that answer a question, without a language model. Pure.
 
 Candidates are the sentences of the references. They are scored for each part of the question by the
-words they share with it (weighted by rarity among the candidates), by similarity of meaning when
-there is an embedding model, and by their item. The best one is quoted with the sentences that
-belong to it (`host.llm.passages`), then the next best one with new content.
+words they share with it (weighted by rarity among the candidates) and by their item, which the
+search found by meaning too. The best one is quoted with the sentences that belong to it
+(`host.llm.passages`), then the next best one with new content.
 
-    score = match · shape · (1 + item) / 2 · (1 + 0.3 · heading) / (1 + 0.1 · rank)
-    match = (words + meaning) / 2, or words without an embedding model
+    score = (0.2 + 0.8 · words) · shape · (1 + item) / 2 · (1 + 0.3 · heading) / (1 + 0.1 · rank)
 
 `words` is the share of the question's terms in the sentence, each weighted by its rarity (a term
-only in the heading, title or column names counts half). `meaning` is its similarity divided by the
-highest of the shortlist; a sentence that was not embedded has the similarity of its passage. `item`
-is the item's score × weight divided by that of the best item, and `rank` its index. `heading` is
-how far the heading alone matches the question. `shape` prefers text that reads well alone and fits
-the question: prose before rows and fragments, rows for values, numbers for "how many", definitions
-for "what is".
+only in the heading, title or column names counts half). `item` is the item's score × weight divided
+by that of the best item, and `rank` its index. `heading` is how far the heading alone matches the
+question. `shape` prefers text that reads well alone and fits the question: prose before rows and
+fragments, rows for values, numbers for "how many", definitions for "what is".
+
+Sentences are not embedded: with the similarity of the likeliest ones, 34 of the 50 questions of
+`bench.answers` are answered, without it 35, and embedding them takes half of the turn.
 """
 
 from __future__ import annotations
@@ -29,21 +29,16 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
 
-# Characters that are embedded, about three sentences; all others get the similarity that the search
-# found for their passage. 1,400 take three times as long, and answers are not better
-# (`bench.answers`).
-SHORTLIST_LENGTH = 500
-UNSHARED = 0.1  # added for the shortlist, so that synonyms have a chance
 MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when no candidate answers the question directly
 LEAST_OF_BEST = 0.6  # a passage needs at least this share of the best score
 AROUND = 0.5  # weight of a term that is only in the heading, title or names of columns
 OF_ITEM = 0.5
-OF_MEANING = 0.5
+OF_WORDS = 0.8  # the rest is the same for every sentence
 OF_HEADING = 0.3  # added for a heading that is the question
 OF_RANK = 0.1
 DIRECT_WORDS = 0.3  # a best sentence with less of the question's words …
-DIRECT_MEANING = 0.5  # … and less similarity does not answer it
+DIRECT_SIMILARITY = 0.6  # … from passages that are less similar does not answer it
 
 
 def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) -> list[float]:
@@ -78,36 +73,6 @@ def _rarity(wanted: frozenset[str], bodies: Sequence[frozenset[str]]) -> dict[st
     }
 
 
-def shortlist(
-    parts: Sequence[Part],
-    found: Sequence[Candidate],
-    lexical: Sequence[Sequence[float]],
-    references: Sequence[Item],
-) -> list[int]:
-    """Return the indexes of the candidates to embed: the best for any part of the question by words
-    and shape."""
-    every = [
-        _scores(part, found, [UNSHARED + score for score in lexical[at]], None, references)
-        for at, part in enumerate(parts)
-    ]
-    worth = [max(scores[at] for scores in every) for at in range(len(found))]
-    chosen: list[int] = []
-    length = 0
-    for at in sorted(range(len(found)), key=lambda at: (-worth[at], at)):
-        length += len(text_for_meaning(found[at], references))
-        if chosen and length > SHORTLIST_LENGTH:
-            break
-        chosen.append(at)
-    return sorted(chosen)
-
-
-def text_for_meaning(candidate: Candidate, references: Sequence[Item]) -> str:
-    """Return the text to embed: the sentence below its heading, since many sentences name their
-    subject only there."""
-    heading = candidate.sentence.heading or references[candidate.item].title
-    return f"{heading}: {candidate.text}" if heading else candidate.text
-
-
 # ------------------------------------------------------------------------------------------- choice
 
 
@@ -115,16 +80,14 @@ def choose(
     parts: Sequence[Part],
     found: Sequence[Candidate],
     lexical: Sequence[Sequence[float]],
-    meaning: Sequence[Mapping[int, float]] | None,
     references: Sequence[Item],
 ) -> list[Quote]:
     """Return the best passages, best first, among them the best for each part of the question,
-    without repetitions. `lexical` and `meaning` have the scores of every part."""
+    without repetitions. `lexical` has the `words` of every part."""
     every = [
-        _scores(part, found, lexical[at], meaning[at] if meaning is not None else None, references)
-        for at, part in enumerate(parts)
+        _scores(part, found, own, references) for part, own in zip(parts, lexical, strict=True)
     ]
-    most = max(len(parts), MOST_PASSAGES if answers(lexical, meaning) else MOST_PASSAGES_UNSURE)
+    most = max(len(parts), MOST_PASSAGES if answers(lexical, references) else MOST_PASSAGES_UNSURE)
     chosen: list[Quote] = []
     for part, scores in zip(parts, every, strict=True):
         _add(chosen, len(chosen) + 1, 0.0, part, scores, found)
@@ -133,17 +96,13 @@ def choose(
     return chosen
 
 
-def answers(
-    lexical: Sequence[Sequence[float]], meaning: Sequence[Mapping[int, float]] | None
-) -> bool:
+def answers(lexical: Sequence[Sequence[float]], references: Sequence[Item]) -> bool:
     """Return whether a candidate answers a part of the question, rather than only being the nearest
     text."""
     if max((score for scores in lexical for score in scores), default=0.0) >= DIRECT_WORDS:
         return True
-    return (
-        max((score for scores in meaning or () for score in scores.values()), default=0.0)
-        >= DIRECT_MEANING
-    )
+    similar = [item.score for item in references if item.type == "kb"]
+    return max(similar, default=0.0) >= DIRECT_SIMILARITY
 
 
 def _add(
@@ -169,23 +128,17 @@ def _scores(
     part: Part,
     found: Sequence[Candidate],
     lexical: Sequence[float],
-    meaning: Mapping[int, float] | None,
     references: Sequence[Item],
 ) -> dict[int, float]:
     best = max((item.score * item.weight for item in references), default=0.0) or 1.0
-    relative = _relative_similarities(meaning, found, references) if meaning is not None else None
     rarity = _rarity(part.wanted, [candidate.terms for candidate in found])
     scores: dict[int, float] = {}
     for at in range(len(found)):
         candidate = found[at]
         item = references[candidate.item]
-        base = (
-            lexical[at]
-            if relative is None
-            else (1 - OF_MEANING) * lexical[at] + OF_MEANING * relative[at]
-        )
-        if relative is None and not any(lexical):
-            base = 1 / (1 + candidate.place)  # a question of stop words: the first sentences
+        base = 1 - OF_WORDS + OF_WORDS * lexical[at]
+        if not any(lexical):
+            base = 1 / (1 + candidate.place)  # no word in common: the first sentences
         rank = 1 / (1 + OF_RANK * candidate.item)
         fits = shape(
             candidate.sentence,
@@ -224,18 +177,3 @@ def _is_leading(at: int, found: Sequence[Candidate]) -> bool:
         or before.item != candidate.item
         or before.sentence.heading != candidate.sentence.heading
     )
-
-
-def _relative_similarities(
-    meaning: Mapping[int, float], found: Sequence[Candidate], references: Sequence[Item]
-) -> list[float]:
-    """Return each candidate's similarity divided by the highest. One that was not embedded has that
-    of its passage, but at most the mean of those that were."""
-    high = max(meaning.values(), default=0.0)
-    if high <= 0:
-        return [0.0] * len(found)
-    mean = sum(meaning.values()) / len(meaning)
-    return [
-        meaning.get(at, min(mean, references[candidate.item].score)) / high
-        for at, candidate in enumerate(found)
-    ]

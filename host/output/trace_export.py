@@ -44,7 +44,6 @@ _KINDS: Mapping[str, tuple[str, str, str]] = {
     "db_query": ("retrieval", "RETRIEVER", "retriever"),
     "documents": ("retrieval", "RETRIEVER", "retriever"),
     "embedding": ("embeddings", "EMBEDDING", "embedding"),
-    "sentence_embedding": ("embeddings", "EMBEDDING", "embedding"),
     "rerank": ("rerank", "RERANKER", "chain"),
     "rank": ("rerank", "RERANKER", "chain"),
 }
