@@ -5,7 +5,7 @@ so that the query's order survives a sort by score:
 
     0.90  every word of the question became a condition, or the caller gave the conditions; figures
     0.70  some words were searched for as text and all were found, + 0.10 × their share in the title
-    0.45  the conditions hold, and no word was found
+    0.45  the conditions hold, and no word was found; at most, where records with a word are omitted
     0.05  likewise without a condition: the list that the question requests
     0.45  only some of these words were found, + 0.10 × their share in the title
     0.50  no condition at all: the model's records in their own order
@@ -19,7 +19,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundhook.handlers.db.coerce import to_json
-from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
+from groundhook.handlers.db.dsl import (
+    EVERY_TEXT,
+    MATCH,
+    MATCH_ANY,
+    MATCH_NONE,
+    QueryDSL,
+    conditions,
+)
 from groundhook.handlers.db.schema import Schema, route
 from groundhook.handlers.db.statement import ROWS
 from groundhook.host.core.types.query_language import (
@@ -33,6 +40,7 @@ from groundhook.host.core.types.search import (
 
 MAX_TEXT = 2000  # characters of one field in an item's content; `data` has the whole value
 MAX_LISTED = 12  # values of a list in a described condition
+EXCLUDING = 0.45  # the highest score where records with a word that was not understood are omitted
 DIGITS = 6  # after the decimal point of figures; engines differ beyond
 FUNCTIONS = {"sum": "Sum of", "avg": "Average", "min": "Least", "max": "Greatest"}
 
@@ -110,14 +118,13 @@ def _format(value: Any) -> str:
 
 
 def _score(title: str, dsl: QueryDSL) -> float:
-    word_conditions = [
-        (where.op, where.value) for where in dsl.wheres if where.op in (MATCH, MATCH_ANY)
-    ]
-    if not word_conditions:
-        return 0.9 if dsl.wheres else 0.5
-    op, words = word_conditions[0]
-    share = sum(word.casefold() in title.casefold() for word in words) / max(1, len(words))
-    return (0.7 if op == MATCH else 0.45) + 0.1 * share
+    words = {where.op: where.value for where in dsl.wheres if where.field == EVERY_TEXT}
+    most = EXCLUDING if MATCH_NONE in words else 1.0
+    sought = words.get(MATCH, words.get(MATCH_ANY))
+    if not sought:
+        return min(most, 0.9 if dsl.wheres else 0.5)
+    share = sum(word.casefold() in title.casefold() for word in sought) / len(sought)
+    return min(most, (0.7 if MATCH in words else 0.45) + 0.1 * share)
 
 
 # ------------------------------------------------------------------------------------------ figures
@@ -143,7 +150,7 @@ def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
         type="db",
         title=", ".join([*about, *computed]) or schema.name,
         content="\n".join([*about, *computed, *where, *basis]),
-        score=round((0.9 if not _searches(dsl) else 0.7) - less, 4),
+        score=round(_score_of_figures(dsl) - less, 4),
         model=schema.id,
         data={name: data[name] for name in dsl.select} if dsl.select else data,
         query=ComputedBy(dsl=dsl.wire(), rows=count),
@@ -174,8 +181,11 @@ def _title(one: Aggregate, schema: Schema, schemas: Schemas) -> str:
     return f"{FUNCTIONS[one.function]} {name}"
 
 
-def _searches(dsl: QueryDSL) -> bool:
-    return any(where.op in (MATCH, MATCH_ANY) for where in conditions(dsl.wheres))
+def _score_of_figures(dsl: QueryDSL) -> float:
+    words = {where.op for where in conditions(dsl.wheres) if where.field == EVERY_TEXT}
+    if MATCH_NONE in words:
+        return EXCLUDING
+    return 0.7 if words else 0.9
 
 
 def describe(wheres: Sequence[Where], joined: str = "and") -> str:

@@ -195,14 +195,26 @@ async def test_if_no_record_has_any_of_the_words_the_warning_says_so(shop: Shop)
     assert shop.warnings[-1][1] == "no record has any of these words"
 
 
-async def test_a_list_is_not_emptied_by_words_that_no_record_has(shop: Shop) -> None:
+@pytest.mark.parametrize(
+    "question",
+    [
+        "zzyzx products",
+        "products with a Zzyzx brand",
+        "which products look after zzyzx",
+        "products about zzyzx",
+        "products zzyzx",
+    ],
+)
+async def test_a_list_is_not_emptied_by_words_that_no_record_has(shop: Shop, question: str) -> None:
     every = await shop.search("products", "product", limit=50)
-    found = await shop.search("zzyzx products", "product", limit=50)
-    one = await shop.search("which product is zzyzx", "product", limit=50)
+    found = await shop.search(question, "product", limit=50)
     assert {item.record_id for item in found.items} == {item.record_id for item in every.items}
-    assert all(item.score < 0.5 for item in found.items)
-    assert "no record has the words" in shop.warnings[-2][1]
-    assert not one.items
+    assert all(item.score <= 0.05 for item in found.items)
+    assert "no record has the words" in shop.warnings[-1][1]
+
+
+async def test_a_question_for_one_record_is_not_answered_with_a_list(shop: Shop) -> None:
+    assert not (await shop.search("which product is zzyzx", "product", limit=50)).items
 
 
 @pytest.mark.parametrize(
@@ -224,6 +236,32 @@ async def test_negated_words_exclude_records(shop: Shop) -> None:
     found = await shop.search("audio not wireless", "product", limit=50)
     assert found.items
     assert not any("wireless" in item.content.lower() for item in found.items)
+    assert all(item.score <= 0.45 for item in found.items)
+    assert ("db_query_read", "records with 'wireless' were omitted") in shop.warnings
+
+
+async def test_a_negated_word_that_no_record_has_is_reported_and_lowers_the_score(
+    shop: Shop,
+) -> None:
+    found = await shop.search("products not about zzyzx", "product", limit=50)
+    assert found.items
+    assert all(item.score <= 0.45 for item in found.items)
+    assert ("db_query_read", "records with 'zzyzx' were omitted") in shop.warnings
+
+
+@pytest.mark.parametrize(
+    ("question", "field"), [("cheap laptops", "price"), ("recent products", "released_at")]
+)
+async def test_an_adjective_that_becomes_an_order_is_noted(
+    shop: Shop, question: str, field: str
+) -> None:
+    found = await shop.search(question, "product")
+    assert found.dsl is not None
+    assert [order["field"] for order in found.dsl["orders"]] == [field]
+    word = question.split()[0]
+    assert shop.warnings == [
+        ("db_query_read", f"{word!r} was read as an order by {field!r}, not as a condition")
+    ]
 
 
 async def test_strict_makes_words_not_understood_an_error(shop: Shop) -> None:

@@ -40,8 +40,9 @@ Unit = Literal["hour", "day", "week", "month", "quarter", "year"]
 
 class OrderEntry(Value):
     kinds: Words
-    order: Literal["asc", "desc"]
+    order: sense.Sorting
     words: Words
+    vague: bool = False
 
 
 class ConditionEntry(Value):
@@ -179,9 +180,10 @@ def meanings_of(file: LanguageFile) -> Iterator[tuple[str, sense.Sense]]:
                 if isinstance(means, Means):
                     yield from _spread(getattr(part, name), means.make)
     for order in file.orders:
-        yield from _spread(order.words, partial(sense.OrderWord, order.kinds, order.order))
+        meaning = sense.OrderWord(order.kinds, order.order, order.vague)
+        yield from ((word, meaning) for word in order.words)
     for one in file.conditions:
-        yield from _spread(one.words, partial(sense.Condition, one.kind, one.op, one.value))
+        yield from ((word, sense.Condition(one.kind, one.op, one.value)) for word in one.words)
 
 
 def _spread(

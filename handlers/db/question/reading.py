@@ -195,6 +195,7 @@ def _finish(cursor: Cursor, draft: Draft) -> Reading:
     words = _sort_words(cursor, draft, draft.not_understood)
     excluded = _sort_words(cursor, draft, draft.excluded)
     wheres = (*conditions, *_search_words([*draft.phrases, *words.searched], excluded.searched))
+    draft.notes += [f"records with {word!r} were omitted" for word in excluded.searched]
     effects = _count_effects(draft)
     far = _count_far(draft)
     left = {*draft.not_understood, *draft.excluded}
@@ -218,16 +219,21 @@ def _finish(cursor: Cursor, draft: Draft) -> Reading:
 
 def _requests_list(cursor: Cursor, draft: Draft) -> bool:
     """Return whether the question requests a list that unknown words only describe: "splendid
-    books", not "books by Tolstoy"."""
+    books", "flights with a Swiss airline", not "books by Tolstoy"."""
     if draft.named_at is None or draft.phrases or (draft.singular and not draft.listing):
         return False
-    governing = (sense.Preposition, sense.FieldRef, sense.RelationRef, when.DateRelation)
-    return not any(
-        i > draft.named_at
-        or cursor.is_(cursor.back(i), *governing)
-        or (i > 0 and cursor.typed[i].text[:1].isupper())
-        for i in draft.not_understood
-    )
+    return not any(_names_something(cursor, i) for i in draft.not_understood)
+
+
+def _names_something(cursor: Cursor, i: int) -> bool:
+    """Return whether an unknown word is a name, of which there is nothing if it is not found."""
+    if i == 0 or not cursor.unknown(i):
+        return False
+    described = cursor.is_(i + 1, sense.RelationRef, sense.FieldRef)
+    before = i - 2 if cursor.is_(i - 1, when.Definite, sense.Single) else i - 1
+    governing = (sense.Preposition, sense.ValueLink, sense.FieldRef, sense.RelationRef)
+    name = cursor.typed[i].text[:1].isupper() or cursor.is_(before, *governing)
+    return name and not described
 
 
 def _build_query(cursor: Cursor, draft: Draft, wheres: tuple[Where, ...]) -> QueryDSL:

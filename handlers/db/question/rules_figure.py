@@ -13,6 +13,7 @@ from groundhook.host.core.types.query_language import Aggregate, Order
 
 MOST = 1000  # groups
 OF_EACH = ("stock", "population", "capacity")  # of a number that every record has for itself
+NOT_SUMMED = (*OF_EACH, "money", "rating", "year", "age", "size")
 OF_ORDER = {"asc": "min", "desc": "max"}
 
 
@@ -269,18 +270,18 @@ def _extreme(cursor: Cursor, i: int) -> Parsed | None:
 
 
 def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
-    """ "which brand has the most products": the group with the most records, or the fewest."""
+    """ "which brand has the most products", "which city bought the most bottles": the group with
+    the most records, or with the greatest sum, or the fewest."""
     at = _past_group_verb(cursor, i)
     word = cursor.take(at, sense.Superlative)
-    model = cursor.take(word[1], sense.ModelRef) if word else None
     group = draft.mention or cursor.about.title
-    if word is None or model is None or group is None or cursor.many(group):
+    made = _counted_most(cursor, word[1], draft.mention) if word else None
+    if word is None or made is None or group is None or cursor.many(group):
         return None
     if group.kind in (*NUMBERS, *TIMES):
         return None
-    made = figure_of("count")
     return Parsed(
-        model[1],
+        cursor.after(word[1]),
         orders=(Order(field=made.called, order=word[0].order),),
         aggregates=(made,),
         groups=(group.name,) if draft.mention else tuple(_each(cursor, group)),
@@ -289,9 +290,23 @@ def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     )
 
 
+def _counted_most(cursor: Cursor, i: int, group: Field | None) -> Aggregate | None:
+    """The "products" or the "bottles" of which a group has the most."""
+    if cursor.is_(i, sense.ModelRef):
+        return figure_of("count")
+    asking = (cursor.after(at) for at in range(i) if cursor.is_(at, sense.QuestionWord))
+    if group is None or not any(cursor.names(at, group) for at in asking):
+        return None
+    field = cursor.number_named(i)
+    if field is None or any(cursor.lexicon.is_kind(field, kind) for kind in NOT_SUMMED):
+        return None
+    return figure_of("sum", field.name) if field.kind == "integer" else None
+
+
 def _past_group_verb(cursor: Cursor, i: int) -> int:
     """ "which brand makes the most products": the position after the verb behind the group."""
     verb = cursor.unknown(i) or cursor.is_(i, sense.Preposition, sense.NumberVerb)
+    verb = verb or cursor.named(i, TIMES) is not None  # "bought", of a date
     if not verb or not cursor.is_(i - 1, sense.FieldRef, sense.RelationRef):
         return i
     return cursor.past_one(max(cursor.after(i), i + 1), when.Definite)

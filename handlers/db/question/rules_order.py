@@ -89,7 +89,10 @@ def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
         if orders := _by_kind(cursor, draft, word.kinds, word.order):
-            return _ordered(draft, end, orders, one=_one(cursor, i, end))
+            found = _ordered(draft, end, orders, one=_one(cursor, i, end))
+            typed = cursor.text(i, end)
+            note = f"{typed!r} was read as an order by {orders[0].field!r}, not as a condition"
+            return replace(found, notes=(note,)) if word.vague else found
     return None
 
 

@@ -108,8 +108,12 @@ class Superlative(Sense):
 
 
 class OrderWord(Sense):
+    """An order by the first of these kinds. `vague`: it also says something of the records, but not
+    where it begins: "cheap"."""
+
     kinds: tuple[str, ...]
     order: Sorting
+    vague: bool = False
 
 
 class Direction(Sense):
