@@ -1,17 +1,19 @@
 """The bundled embedding model on its two engines, in one run over the same texts: onnxruntime, and
 the small engine.
 
-    python -m bench.embedder [vectors] [documents] [folder]
+    python -m bench.embedder [vectors] [documents] [folder] [MEGABYTES]
 
-`vectors`: texts of 20, 110 and 330 tokens, and questions. `documents`: `kb add` of the files that
-`make demo` adds, this repository's documentation, with each engine. `folder`: `kb add` of 1 MB of
-text, from which the time of 10 MB is estimated. Without an argument, all three. Figures are JSON
-lines on standard output; the floor is the small engine.
+`vectors`: texts of 20, 110 and 330 tokens, questions, the first question of a process, and memory.
+`documents`: `kb add` of the files that `make demo` adds, this repository's documentation, with each
+engine. `folder`: `kb add` of MEGABYTES of text, 1 by default, from which the time of 10 MB is
+estimated. Without the name of a part, all three. Figures are JSON lines on standard output; the
+floor is the small engine.
 """
 
 from __future__ import annotations
 
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,6 +35,15 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(ROOT.glob("do
 SMALL = "the small engine"
 TEXTS, ROUNDS = 10, 3
 MEGABYTE = 1_000_000
+FRESH = 9  # processes started with each engine
+QUESTION = """
+import os, resource
+from groundhook.handlers.kb.embedders.e5.engine import load_engine
+load_engine(small={small}).engine.query("How long does green tea steep?")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+os._exit(0)
+"""
+Fresh = tuple[float, float]
 
 
 def texts(tokens: int, count: Callable[[str], int]) -> Iterator[str]:
@@ -66,6 +77,24 @@ def vectors() -> None:
         figure(f"cosine of both engines' vectors, {tokens} tokens, least", min(near), "")
     questions = list(islice(texts(14, fast.token_count), 60))
     figure("question embedded, p50", p50(fast, questions), "ms", p50(small, questions), SMALL)
+    fresh = {False: list[Fresh](), True: list[Fresh]()}
+    for _ in range(FRESH):  # in turns, so that a busy moment meets both
+        for of_small, runs in fresh.items():
+            runs.append(fresh_process(small=of_small))
+    for at, (what, unit) in enumerate(
+        (("first question of a process, from its start, p50", "ms"), ("memory of a process", "MB"))
+    ):
+        mine, other = (statistics.median(run[at] for run in fresh[each]) for each in (False, True))
+        figure(what, mine, unit, other, SMALL)
+
+
+def fresh_process(*, small: bool) -> Fresh:
+    """Start a process that embeds one question → milliseconds, megabytes."""
+    began = time.perf_counter()
+    run = subprocess.run(
+        [sys.executable, "-c", QUESTION.format(small=small)], stdout=subprocess.PIPE, check=True
+    )
+    return (time.perf_counter() - began) * 1000, float(run.stdout) / 1024
 
 
 def processor_s(engine: Engine, given: Sequence[str]) -> float:
@@ -118,11 +147,12 @@ async def documents(state: Path) -> None:
     )
 
 
-async def folder(state: Path) -> None:
-    """Files of the documentation, with another first line each time, until there is 1 MB."""
+async def folder(state: Path, megabytes: int) -> None:
+    """Files of the documentation, with another first line each time, until they are large
+    enough."""
     files: list[Path] = []
     size = round = 0
-    while size < MEGABYTE:
+    while size < megabytes * MEGABYTE:
         round += 1
         for path in DOCUMENTS:
             copy = state / f"{round}-{path.name}"
@@ -131,28 +161,29 @@ async def folder(state: Path) -> None:
             )
             files.append(copy)
             size += copy.stat().st_size
-            if size >= MEGABYTE:
+            if size >= megabytes * MEGABYTE:
                 break
     began = time.process_time()
     took, _, _ = await added(state / "folder", BuiltinEmbedder(), files)
     busy = (time.process_time() - began) / CORES
-    figure("kb add of 1 MB", took * MEGABYTE / size, "s")
-    figure("kb add of 10 MB, estimated from that", took * 10 * MEGABYTE / size / 60, "min")
-    figure(
-        "kb add of 10 MB on quiet cores, estimated from its processor time",
-        busy * 10 * MEGABYTE / size / 60,
-        "min",
-    )
+    ten = 10 * MEGABYTE / size / 60
+    figure(f"kb add of {megabytes} MB", took * megabytes * MEGABYTE / size / 60, "min")
+    if megabytes != 10:
+        figure("kb add of 10 MB, estimated from that", took * ten, "min")
+    quiet = "kb add of 10 MB on quiet cores, estimated from its processor time"
+    figure(quiet, busy * ten, "min")
 
 
-async def main(parts: Sequence[str]) -> None:
+async def main(given: Sequence[str]) -> None:
+    megabytes = next((int(each) for each in given if each.isdecimal()), 1)
+    parts = [each for each in given if not each.isdecimal()]
     with tempfile.TemporaryDirectory(prefix="groundhook-bench-") as state:
         if not parts or "vectors" in parts:
             vectors()
         if not parts or "documents" in parts:
             await documents(Path(state))
         if not parts or "folder" in parts:
-            await folder(Path(state))
+            await folder(Path(state), megabytes)
 
 
 if __name__ == "__main__":
