@@ -26,7 +26,8 @@ async def check_collections(
     store: VectorStore, declared: Iterable[tuple[CollectionSpec, Embedder, CollectionSettings]]
 ) -> Sequence[HostError]:
     """Return an error for each collection whose declaration differs from the stored one
-    (ConfigError) or needs what the engine lacks, and the first error of the store itself."""
+    (ConfigError), needs what the engine lacks, or should be rebuilt (UsageError), and the first
+    error of the store itself."""
     found: dict[str, HostError] = {}
     embedded = isinstance(store, KBClient)
     for spec, embedder, settings in declared:
@@ -45,6 +46,12 @@ async def check_collections(
             stored = await store.settings(spec.id)
             if stored is not None:
                 refuse_other_settings(spec.id, stored, settings)
+                if not await store.has_languages(spec.id):
+                    found[spec.id] = UsageError(
+                        f"collection {spec.id!r} was made by an earlier version, which did not"
+                        " store the languages of passages: a question may miss passages in others",
+                        hint=f"`groundhook kb rebuild {spec.id}` finds them",
+                    )
         except ConfigError as exc:
             found[spec.id] = exc
         except HostError as exc:

@@ -388,8 +388,8 @@ class KnowledgeBase:
 
     async def check_collections(self) -> Sequence[HostError]:
         """Compare the declared collections with the stored ones. Returns a ConfigError for each
-        whose settings differ, a UsageError for each that needs what the engine lacks, and the first
-        error of the store itself."""
+        whose settings differ, a UsageError for each that needs what the engine lacks or should be
+        rebuilt, and the first error of the store itself."""
         return await check_collections(self._store, self._valid_collections())
 
     def _valid_collections(self) -> Iterator[tuple[CollectionSpec, Embedder, CollectionSettings]]:

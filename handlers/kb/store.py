@@ -277,6 +277,11 @@ class VectorStore(Protocol):
         """Return the settings of a collection, None if it does not exist. Cheap."""
         ...
 
+    async def has_languages(self, collection: str, /) -> bool:
+        """Return whether the languages of all passages are stored, which earlier versions did not
+        do. True for a collection that does not exist. Cheap."""
+        ...
+
     async def usage(
         self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
     ) -> CollectionUsage:

@@ -111,7 +111,11 @@ async def state(tmp_path: Path) -> AsyncIterator[Path]:
     """A state folder; its worker is ended when the test is over."""
     folder = tmp_path / "state"
     yield folder
-    client = KBClient(folder, idle_s=5)
+    await end_worker(folder)
+
+
+async def end_worker(state: Path) -> None:
+    client = KBClient(state, idle_s=5)
     await client.stop_worker()
     await client.aclose()
 

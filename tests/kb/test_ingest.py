@@ -25,6 +25,7 @@ from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.host.cli.progress import ProgressLines
 from groundhook.host.core.errors import UnknownName, UsageError
 from groundhook.host.core.types.collection_spec import (
+    ChunkSpec,
     EmbeddingSpec,
     FieldSpec,
     RowSpec,
@@ -444,6 +445,18 @@ async def test_a_text_of_one_endless_line_is_added_in_bounded_memory(
             tracemalloc.stop()
     assert counts(report) == {"added": 2}
     assert peak < 30 * 2 * size
+
+
+async def test_five_megabytes_in_one_line_are_added_and_found(opens: Opens, write: Writes) -> None:
+    line = f"{'pear fig ' * 300_000}quince {'pear fig ' * 300_000}"
+    folder = write({"a.txt": line})
+    async with opens(spec("docs", chunk=ChunkSpec())) as kb:
+        report = await kb.add("docs", [folder])
+        assert counts(report) == {"added": 1}
+        [item] = (await search(kb, "quince", limit=1)).items
+    assert item.extent is not None
+    assert item.content == line[item.extent.start : item.extent.end]
+    assert "quince" in item.content
 
 
 class Clocked(HashEmbedder):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -28,7 +30,7 @@ from groundhook.host.core.types.collection_spec import (
     FieldSpec,
 )
 from groundhook.host.core.types.search import Extent, Item, SearchRequest
-from tests.kb.conftest import Counting, Opens, Warnings, Writes, scope, search, spec
+from tests.kb.conftest import Counting, Opens, Warnings, Writes, end_worker, scope, search, spec
 from tests.kb.test_read import pdf
 
 GUIDE = (
@@ -477,3 +479,21 @@ async def test_tenants_are_neither_ignored_nor_dropped_later(opens: Opens, write
     async with opens(spec("private")) as kb:
         with pytest.raises(ConfigError, match="with tenants"):
             await search(kb, "pear", "private")
+
+
+async def test_a_check_recommends_to_rebuild_a_collection_of_a_version_without_languages(
+    opens: Opens, write: Writes, state: Path
+) -> None:
+    async with opens() as kb:
+        assert await kb.check_collections() == ()
+        await kb.add("docs", [write({"a.txt": "a ripe pear"})])
+        assert await kb.check_collections() == ()
+    await end_worker(state)
+    with closing(sqlite3.connect(state / "kb/c-docs/manifest.sqlite")) as before:
+        before.execute("alter table generations drop column languages")
+    async with opens() as kb:
+        [problem] = await kb.check_collections()
+        assert isinstance(problem, UsageError)
+        assert "groundhook kb rebuild docs" in str(problem)
+        await kb.rebuild("docs")
+        assert await kb.check_collections() == ()

@@ -14,10 +14,12 @@ import anyio
 import anyio.abc
 import pytest
 import trustme
+from qdrant_client import AsyncQdrantClient
 
 from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.server.connection import ServerConnection
+from groundhook.handlers.kb.server.filter import of_records
 from groundhook.handlers.kb.server.layout import alias
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
@@ -361,6 +363,26 @@ async def test_a_knowledge_base_on_a_server_adds_and_searches(
         assert found.items[0].document_id == "a.txt"
         assert await kb.remove("docs", ["a.txt"]) == ("a.txt",)
     assert not (tmp_path / "state").exists()
+
+
+async def test_a_collection_of_an_earlier_version_is_searched_and_its_rebuild_recommended(
+    tmp_path: Path, server: Qdrant, write: Writes
+) -> None:
+    folder = write({"a.txt": "a ripe pear", "b.txt": "a green apple"})
+    there = QdrantSettings(url=server.url)
+    declared = {"docs": spec("docs")}
+    async with open_kb(tmp_path / "state", declared, providers(), KBStorageSettings(), there) as kb:
+        await kb.add("docs", [folder])
+    client = AsyncQdrantClient(url=server.url, check_compatibility=False)
+    await client.set_payload(alias(there.prefix, "docs"), {"languages": ""}, of_records(None))
+    await client.close()
+    async with open_kb(tmp_path / "state", declared, providers(), KBStorageSettings(), there) as kb:
+        assert (await search(kb, "ripe pear")).items[0].document_id == "a.txt"
+        [problem] = await kb.check_collections()
+        assert "earlier version" in str(problem)
+        await kb.rebuild("docs")
+        assert await kb.check_collections() == ()
+        assert (await search(kb, "ripe pear")).items[0].document_id == "a.txt"
 
 
 # --------------------------------------------------------------------------------------------- gRPC

@@ -20,6 +20,7 @@ import anyio
 import anyio.to_thread
 
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
+from groundhook.handlers.kb.embedded.manifest import has_languages
 from groundhook.handlers.kb.messages import as_mapping, dump_question
 from groundhook.handlers.kb.store import (
     PROTOCOL,
@@ -161,6 +162,14 @@ class KBClient:
             folder_of(self._folder, collection).read, collection
         )
         return contents.settings if contents else None
+
+    async def has_languages(self, collection: str, /) -> bool:
+        """Read from the disk; starts no worker."""
+        folder = folder_of(self._folder, collection)
+        contents = await anyio.to_thread.run_sync(folder.read, collection)
+        if contents is None:
+            return True
+        return await anyio.to_thread.run_sync(has_languages, folder.path / contents.manifest)
 
     async def usage(
         self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None

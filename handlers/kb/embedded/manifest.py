@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ create unique index if not exists one_live on generations (tenant, document) whe
 """
 _COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes, source"
 _GIVEN = "tenant, document, title, url, fingerprint, bytes, source, chunks, words, languages"
+# A version that an earlier Groundhook entered, which did not store languages.
+_WITHOUT_LANGUAGES = "select 1 from generations where state = 'live' and languages = '' limit 1"
 _ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.join('?' * 10)})"
 
 
@@ -68,6 +70,24 @@ class ManifestEntry:
         )
 
 
+def has_languages(path: Path) -> bool:
+    """Return whether the languages of all live versions are stored; usable from any process. Raises
+    StorageError."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            return "languages" in _columns(db) and not db.execute(_WITHOUT_LANGUAGES).fetchone()
+    except sqlite3.Error as exc:
+        raise _unusable(path, exc) from exc
+
+
+def _columns(db: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in db.execute("pragma table_info(generations)")}
+
+
+def _unusable(path: Path, exc: sqlite3.Error) -> StorageError:
+    return StorageError(f"the list of documents {str(path)!r} cannot be used: {exc}")
+
+
 class Manifest:
     """The list of one collection's documents. Used by one thread of one process. Raises
     StorageError."""
@@ -86,7 +106,7 @@ class Manifest:
         # A power cut may take back the last commits, never a part of one; a killed process takes
         # back none.
         self._db.executescript(f"pragma journal_mode = wal; pragma synchronous = normal; {_SCHEMA}")
-        columns = {row[1] for row in self._db.execute("pragma table_info(generations)")}
+        columns = _columns(self._db)
         for column in ("source", "languages"):  # which earlier versions did not have
             if column not in columns:
                 self._db.execute(
@@ -299,10 +319,8 @@ class Manifest:
         self.divided += (chunks > 1) - (chunks < -1)
 
     def _languages(self) -> Sums | None:
-        """Return the sums of all live versions; None if some were entered by an earlier version of
-        Groundhook, which did not store languages."""
-        old = "select 1 from generations where state = 'live' and languages = '' limit 1"
-        if self._db.execute(old).fetchone():
+        """Return the sums of all live versions; None if the languages of some are unknown."""
+        if self._db.execute(_WITHOUT_LANGUAGES).fetchone():
             return None
         kept = self._db.execute("select sums from languages").fetchone()
         return {
@@ -329,6 +347,4 @@ class Manifest:
         try:
             yield
         except sqlite3.Error as exc:
-            raise StorageError(
-                f"the list of documents {str(self._path)!r} cannot be used: {exc}"
-            ) from exc
+            raise _unusable(self._path, exc) from exc

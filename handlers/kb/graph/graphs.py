@@ -366,6 +366,9 @@ class GraphedStore:
     async def settings(self, collection: str, /) -> CollectionSettings | None:
         return await self._store.settings(collection)
 
+    async def has_languages(self, collection: str, /) -> bool:
+        return await self._store.has_languages(collection)
+
     def documents_from(
         self, collection: str, tenant: str | None, source: str, /
     ) -> AsyncIterator[DocumentRecord]:

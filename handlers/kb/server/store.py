@@ -263,6 +263,10 @@ class ServerStore:
         info = await self._collections.look(collection)
         return info.settings if info else None
 
+    async def has_languages(self, collection: str, /) -> bool:
+        info = await self._collections.look(collection)
+        return info is None or info.sums is not None
+
     async def usage(
         self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
     ) -> CollectionUsage:

@@ -22,14 +22,18 @@ TABLE = np.random.default_rng(3).normal(size=(len(WORDS), HIDDEN)).astype(np.flo
 
 
 def encoder(
-    folder: Path, config: Mapping[str, Any] | None = None, operator: str = "Gather"
+    folder: Path,
+    config: Mapping[str, Any] | None = None,
+    operator: str = "Gather",
+    hidden: int = HIDDEN,
 ) -> Path:
-    """A folder with an encoder; `operator` replaces the one that looks vectors up."""
+    """A folder with an encoder of `hidden` dimensions; `operator` replaces the one that looks
+    vectors up."""
     node = helper.make_node(operator, ["table", "input_ids"], ["last_hidden_state"])
-    shape: list[str | int] = [1, "tokens", HIDDEN]
+    shape: list[str | int] = [1, "tokens", hidden]
     output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, shape)
-    _write(folder, [node], ["input_ids", "attention_mask"], output, {"table": TABLE})
-    _json(folder / "config.json", {"hidden_size": HIDDEN, **(config or {})})
+    _write(folder, [node], ["input_ids", "attention_mask"], output, {"table": TABLE[:, :hidden]})
+    _json(folder / "config.json", {"hidden_size": hidden, **(config or {})})
     return folder
 
 

@@ -199,3 +199,48 @@ def test_adding_and_check_report_the_fallback_where_the_small_engine_was_not_cho
     assert ("onnxruntime cannot be loaded" in notes) != small
     assert ("onnxruntime cannot be loaded" in problems) != small
     assert ("('warning'" in problems) != small
+
+
+CUT_OFF = """
+import sys
+from pathlib import Path
+import anyio
+from groundhook import open_host
+from groundhook.handlers.kb.embedders.e5 import engine
+
+async def main():
+    app = Path(sys.argv[1])
+    engine.weights_file = lambda: app / "weights.bin"
+    async with open_host(app, environment={}) as host:
+        print([(each.severity, each.message, each.hint) for each in await host.check()])
+        found = await host.search({"type": "kb", "query": "pear", "collections": ["docs"]})
+        print(found.error)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_an_app_whose_weights_are_cut_off_is_told_how_to_install_them_again(
+    tmp_path: Path, small: bool
+) -> None:
+    for name, text in {
+        "kb/docs.kb.yao": "{}",
+        "agent/agent.yml": f"kb_storage:\n  idle_s: 1\n  small_embedder: {str(small).lower()}\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    with weights_file().open("rb") as whole:
+        (tmp_path / "weights.bin").write_bytes(whole.read(5_000_000))
+    done = subprocess.run(
+        [sys.executable, "-c", CUT_OFF, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    problems, error = done.stdout.splitlines()
+    for told in (problems, error):
+        assert "is truncated: it has 5,000,000 of" in told
+        assert "install it again" in told

@@ -137,3 +137,29 @@ async def test_an_app_embeds_with_a_model_of_its_own_and_check_finds_what_is_wro
         assert "tokenizer.json" in problem.message
         with pytest.raises(HostError, match=r"tokenizer\.json"):
             await host.kb.add("docs", [tmp_path / "b.txt"])
+
+
+async def test_a_folder_whose_vectors_have_another_size_than_the_collection_is_refused(
+    tmp_path: Path,
+) -> None:
+    encoder(tmp_path / "encoders/tiny")
+    written(tmp_path / "agent/agent.yml", {"kb_storage": {"idle_s": 1}})
+    written(
+        tmp_path / "kb/docs.kb.yao", {"embedding": {"provider": "onnx", "path": "encoders/tiny"}}
+    )
+    (tmp_path / "a.txt").write_text("a ripe pear", encoding="utf-8")
+    async with open_host(tmp_path, environment={}) as host:
+        await host.kb.add("docs", [tmp_path / "a.txt"])
+    encoder(tmp_path / "encoders/tiny", hidden=4)
+    async with open_host(tmp_path, environment={}) as host:
+        [problem] = await host.check()
+        found = await host.search({"type": "kb", "query": "a pear", "collections": ["docs"]})
+        with pytest.raises(HostError, match="dimensions") as refused:
+            await host.kb.add("docs", [tmp_path / "a.txt"])
+        for told in (f"{problem.message} {problem.hint}", str(found.error), str(refused.value)):
+            assert "of 6 dimensions, and is declared with" in told
+            assert "groundhook kb rebuild docs" in told
+        await host.kb.rebuild("docs")
+        assert await host.check() == []
+        found = await host.search({"type": "kb", "query": "a pear", "collections": ["docs"]})
+        assert found.items[0].content == "a ripe pear"
