@@ -9,7 +9,8 @@ rare in most documents, and would weigh as much as its topic.
 
 A vector has the BM25 weight of each token's frequency; the engine multiplies by the inverse
 document frequency (Robertson and Zaragoza: The Probabilistic Relevance Framework, 2009). The length
-of a passage is counted in characters, so that scripts are comparable.
+of a passage is counted in characters, so that scripts are comparable, and compared with a fixed
+length: the mean of a collection gives no better results, and changes while documents are added.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Weights(NamedTuple):
 
     saturation: float = 0.9  # k of BM25
     lengths: float = 0.6  # b of BM25
+    usual_length: float = 700.0  # of a passage, in characters
     run: float = 0.75  # of an n-gram in a question; a word has 1
     filling: float = 0.3  # of a function word
 
@@ -81,27 +83,24 @@ class SparseVector(NamedTuple):
 
 
 class Analyser:
-    """Returns the vectors of texts in a collection of one of `language.LANGUAGES`, whose passages
-    have `mean_length` characters on average."""
+    """Returns the vectors of texts in a collection of one of `language.LANGUAGES`."""
 
-    def __init__(self, language: str, mean_length: float = 1.0, weights: Weights = WEIGHTS) -> None:
+    def __init__(self, language: str, weights: Weights = WEIGHTS) -> None:
         self._tokenizer = _tokenizer(language)
-        self.mean_length = mean_length
         self._weights = weights
 
     def document(self, text: str) -> SparseVector:
         """Return the vector of a passage. The weight of a token grows with its frequency, less and
         less, and falls with the length of the passage."""
         k, b = self._weights.saturation, self._weights.lengths
-        norm = k * (1 - b + b * len(text) / self.mean_length)
+        norm = k * (1 - b + b * len(text) / self._weights.usual_length)
         counts = Counter(self._tokenizer.indices(text))
         weight = {count: count * (k + 1) / (count + norm) for count in set(counts.values())}
         indices = sorted(counts)
         return SparseVector(indices, [weight[counts[index]] for index in indices])
 
     def question(self, text: str) -> SparseVector:
-        """Return the vector of a question, in which each token counts once; the mean length does
-        not matter."""
+        """Return the vector of a question, in which each token counts once."""
         indices = sorted(set(self._tokenizer.indices(text)))
         return SparseVector(
             indices, [self._tokenizer.weight(index, self._weights) for index in indices]

@@ -21,7 +21,6 @@ DENSE, WORDS = "dense", "bm25"  # the two vectors of a point
 HEADINGS = " › "  # between the headings above a passage
 FIRST = "first"  # of the payload: the first passage of its document
 LANGUAGE = "language"  # of the payload: see `language`
-_PRIOR_LENGTH, _PRIOR_PASSAGES = 700, 32  # the assumed mean length, and how many passages it equals
 _TELLING_LENGTH = 120  # characters of a text that show which language of its script it is in
 _UNCHANGED = ("passage", "content", "heading", "page", "start", "end")
 _unchanged_of = itemgetter(*_UNCHANGED)
@@ -134,11 +133,6 @@ def encode_value(value: Scalar) -> Any:
 
 def decode_value(value: Any, type: str | None) -> Any:
     return bool(value) if type == "boolean" else value
-
-
-def mean_length(length: int, passages: int) -> float:
-    """Return the mean length of a passage in characters, with a prior for small collections."""
-    return (length + _PRIOR_LENGTH * _PRIOR_PASSAGES) / (passages + _PRIOR_PASSAGES)
 
 
 def headings_before(passage: Passage) -> str:

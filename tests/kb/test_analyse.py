@@ -17,13 +17,13 @@ def score(question: SparseVector, passage: SparseVector) -> float:
 
 
 def matches(language: str, question: str, passage: str) -> bool:
-    analyser = Analyser(language, 100.0)
+    analyser = Analyser(language)
     return score(analyser.question(question), analyser.document(passage)) > 0
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_every_language_that_may_be_declared_has_an_analyser(language: str) -> None:
-    assert Analyser(language, 100.0).document("pear 梨 αβγ").indices
+    assert Analyser(language).document("pear 梨 αβγ").indices
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_plain_collection_is_not_stemmed() -> None:
 @given(st.text(), st.sampled_from(sorted(LANGUAGES)))
 @example("a mark without its letter: \u093c", "english")
 def test_a_vector_is_sorted_positive_and_always_the_same(text: str, language: str) -> None:
-    document, question = Analyser(language, 100.0).document(text), Analyser(language).question(text)
-    assert document == Analyser(language, 100.0).document(text)
+    document, question = Analyser(language).document(text), Analyser(language).question(text)
+    assert document == Analyser(language).document(text)
     assert document.indices == question.indices == sorted(set(document.indices))
     assert all(0 < value < 2 for value in [*document.values, *question.values])
     assert all(0 <= index < 1 << 32 for index in document.indices)
@@ -116,7 +116,7 @@ def test_a_word_is_found_after_any_character(text: str) -> None:
 
 
 def test_a_repeated_word_weighs_more_and_less_in_a_longer_passage() -> None:
-    analyser = Analyser("english", 50.0)
+    analyser = Analyser("english")
     question = analyser.question("chain")
     once, twice = analyser.document("a chain of oil"), analyser.document("chain chain oil")
     long = analyser.document("a chain of oil" + " x" * 99)

@@ -237,12 +237,8 @@ class Collection:
         call from the same moment on. One call at a time."""
         refuse_too_long(documents)
         entries = [ManifestEntry(document, self.settings.language) for document in documents]
-        length, total = (
-            sum(one.length for one in entries),
-            sum(len(document.passages) for document in documents),
-        )
-        mean = points.mean_length(self._manifest.words + length, self._manifest.chunks + total)
-        lexical = Analyser(self.settings.language, mean)
+        total = sum(len(document.passages) for document in documents)
+        lexical = Analyser(self.settings.language)
         generations = self._manifest.begin(entries)
         try:
             new = chain.from_iterable(map(self._points, documents, generations, repeat(lexical)))

@@ -27,32 +27,30 @@ create table if not exists generations (
     state text not null check (state in ('pending', 'live', 'dead')),
     tenant text not null, document text not null, title text not null, url text not null,
     fingerprint text not null, chunks integer not null, bytes integer not null,
-    words integer not null default 0, source text not null default '',
+    source text not null default '',
     languages text not null default ''
 );
 create table if not exists languages (sums text not null);
 create unique index if not exists one_live on generations (tenant, document) where state = 'live';
 """
 _COLUMNS = "document, tenant, title, url, fingerprint, chunks, bytes, source"
-_GIVEN = "tenant, document, title, url, fingerprint, bytes, source, chunks, words, languages"
+_GIVEN = "tenant, document, title, url, fingerprint, bytes, source, chunks, languages"
 # A version that an earlier Groundhook entered, which did not store languages.
 _WITHOUT_LANGUAGES = "select 1 from generations where state = 'live' and languages = '' limit 1"
-_ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.join('?' * 10)})"
+_ENTER = f"insert into generations (state, {_GIVEN}) values ('pending', {', '.join('?' * 9)})"
 
 
 class ManifestEntry:
-    """A document to enter, with statistics of its text: `length` in characters, and `languages`,
-    what its passages add to the sums of their languages."""
+    """A document to enter. `languages`: what its passages add to the sums of their languages."""
 
     def __init__(self, document: FullDocument, usual: str) -> None:
-        texts = [passage.text for passage in document.passages]
         self.tenant, self.document, self.title, self.url = (
             document.tenant,
             document.document,
             document.title,
             document.url,
         )
-        self.length, self.chunks = sum(map(len, texts)), len(texts)
+        self.chunks = len(document.passages)
         self.languages = language_sums(document, usual)
         self._rest = (document.fingerprint, document.bytes, document.source)
 
@@ -65,7 +63,6 @@ class ManifestEntry:
             self.url,
             *self._rest,
             self.chunks,
-            self.length,
             format_sums(self.languages),
         )
 
@@ -116,16 +113,16 @@ class Manifest:
             row[0] for row in self._db.execute("select id from generations where state != 'live'")
         }
         live = self._db.execute(
-            "select id, document, title, url, words, chunks from generations where state = 'live'"
+            "select id, document, title, url, chunks from generations where state = 'live'"
         )
-        self.words = self.chunks = 0
+        self.chunks = 0
         self.divided = 0  # documents of several passages
         self.languages = self._languages()
         self._pending: dict[int, ManifestEntry] = {}  # of those that this process has begun
         self._shown: dict[int, tuple[str, str, str]] = {}
-        for id, document, title, url, words, chunks in live:
+        for id, document, title, url, chunks in live:
             self._shown[id] = (document, title, url)
-            self._count(words, chunks)
+            self._count(chunks)
 
     def close(self) -> None:
         self._db.close()
@@ -162,7 +159,7 @@ class Manifest:
             del self._pending[generation]
             self.hidden.discard(generation)
             self._shown[generation] = (entered.document, entered.title, entered.url)
-            self._count(entered.length, entered.chunks)
+            self._count(entered.chunks)
         for old in filter(None, replaced.values()):
             self._hide(old)
         return [old is not None for old in replaced.values()]
@@ -308,13 +305,12 @@ class Manifest:
     def _hide(self, generation: int) -> None:
         self.hidden.add(generation)
         self._shown.pop(generation, None)
-        words, chunks = self._db.execute(
-            "select words, chunks from generations where id = ?", [generation]
+        [chunks] = self._db.execute(
+            "select chunks from generations where id = ?", [generation]
         ).fetchone()
-        self._count(-words, -chunks)
+        self._count(-chunks)
 
-    def _count(self, words: int, chunks: int) -> None:
-        self.words += words
+    def _count(self, chunks: int) -> None:
         self.chunks += chunks
         self.divided += (chunks > 1) - (chunks < -1)
 

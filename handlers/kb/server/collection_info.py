@@ -12,11 +12,11 @@ from groundhook.handlers.kb.store import CollectionSettings
 
 @dataclass
 class CollectionInfo:
-    """The settings of a collection, and statistics of its text from a sample of its documents."""
+    """The settings of a collection, and statistics of its passages from a sample of its
+    documents."""
 
     name: str
     settings: CollectionSettings
-    words: int = 0
     chunks: int = 0
     divided: bool = False  # whether a document may have several passages
     sums: Sums | None = field(default_factory=dict)  # None: some documents' languages are not known
@@ -24,7 +24,6 @@ class CollectionInfo:
 
     def count(self, record: Mapping[str, Any]) -> None:
         """Add a document to the statistics."""
-        self.words += record["words"]
         self.chunks += record["chunks"]
         self.divided = self.divided or record["chunks"] > 1
         languages = record.get("languages")

@@ -60,7 +60,7 @@ class Collections:
             settings = parse_settings(await self.record(name, SETTINGS_ID))
             sample, more = await self._connection.read(
                 lambda client: client.scroll(
-                    name, of_records(None), _SAMPLE, with_payload=["words", "chunks", "languages"]
+                    name, of_records(None), _SAMPLE, with_payload=["chunks", "languages"]
                 )
             )
         except RequestRefused as exc:

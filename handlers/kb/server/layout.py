@@ -101,7 +101,6 @@ def record_point(document: FullDocument, version: str, usual: str) -> models.Poi
         **source_payload(document.url, document.source),
         "version": version,
         "chunks": len(document.passages),
-        "words": sum(len(passage.text) for passage in document.passages),
         "languages": format_sums(points.language_sums(document, usual)),
     }
     return models.PointStruct(

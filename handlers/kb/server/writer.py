@@ -17,7 +17,6 @@ from itertools import chain, islice
 import anyio
 from qdrant_client import models
 
-from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.connection import ServerConnection
@@ -102,11 +101,7 @@ class CollectionWriter:
 
     async def _write_hidden(self, versions: Sequence[_Version], written: Counted | None) -> None:
         info = self._info
-        words = sum((version.record.payload or {})["words"] for version in versions)
-        total = sum(len(version.document.passages) for version in versions)
-        analyser = Analyser(
-            info.settings.language, points.mean_length(info.words + words, info.chunks + total)
-        )
+        analyser = Analyser(info.settings.language)
         new = chain.from_iterable(
             passage_points(version.document, version.version, analyser, info.settings.language)
             for version in versions
