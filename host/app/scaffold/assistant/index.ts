@@ -2,7 +2,7 @@ import type { Context, CreateReturn, Message, NextPayload, NextReturn } from "gr
 
 const GREETING = /^(hi|hello|hey|thanks|thank you)\b.{0,20}$/i;
 
-/** Runs before the search and the model. Null leaves the turn as it is: what package.yao names is searched. */
+/** Runs before the search and the model. With null, the turn searches what package.yao names. */
 export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   const question = messages[messages.length - 1].content;
   if (typeof question !== "string") {
@@ -11,8 +11,8 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   if (!question.trim() || GREETING.test(question)) {
     return { search: false };
   }
-  // ctx.question is the question with what a follow-up needs of the conversation.
-  // What a hook finds can be cited like everything else. A search never throws: `error` says what happened.
+  // ctx.question is the question as a self-contained one, also for a follow-up. The results of a
+  // hook's search can be cited like all others. A search never throws: a failure is its `error`.
   const found = ctx.search.KB(ctx.question, { collections: ["@@name@@"], limit: 5 });
   if (found.error) {
     console.warn(`the documents could not be searched: ${found.error}`);
@@ -20,7 +20,7 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   return { search: false, metadata: { passages: found.items.length } };
 }
 
-/** Runs after the model. What it returns as `data` goes to the client with the end of the turn; null adds nothing. */
+/** Runs after the model. The client gets the returned `data` at the end of the turn. */
 export function Next(ctx: Context, payload: NextPayload): NextReturn | null {
   return payload.error ? { data: { failed: payload.error } } : null;
 }

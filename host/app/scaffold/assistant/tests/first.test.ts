@@ -1,5 +1,5 @@
-// `groundhook test @@name@@` runs this offline: what the sources find and what the model says is written here. What is not written
-// here is recorded with `groundhook test @@name@@ --record`.
+// `groundhook test @@name@@` runs this offline: the results of searches and the answers of the model
+// are in the tests. Without them, `groundhook test @@name@@ --record` records real ones.
 
 test("a greeting is answered without a search", () => {
   const answer = turn("Hello!", { model: ["Hello! What would you like to know?"] });
