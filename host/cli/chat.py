@@ -18,7 +18,6 @@ from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
 from groundhook.host.core.errors import UnknownName, UsageError
-from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.events import Event
 
 
@@ -82,7 +81,7 @@ def command(
     async def work() -> int:
         async with open_host(app, now=now, tune_gc=True) as host:
             if chat is not None:
-                await _refuse_other_owner(host, Owner(tenant, user), chat)
+                await _refuse_other_owner(host, tenant, user, chat)
             if message is None:
                 failed = await _converse(host, assistant, report, asking, overrides, trace=trace)
             else:
@@ -93,14 +92,14 @@ def command(
     return execute(work, report, debug=debug)
 
 
-async def _refuse_other_owner(host: Host, owner: Owner, chat: str) -> None:
+async def _refuse_other_owner(host: Host, tenant: str, user: str, chat: str) -> None:
     """Raise UsageError for a kept chat of other users alone: a turn with its id would begin without
     its history. An id that nobody has is one that hooks know."""
     try:
         owners = await host.chats.upkeep.owners_of(chat)
     except UnknownName:
         return
-    if owner in owners:
+    if any((owner.tenant, owner.user, owner.program) == (tenant, user, "") for owner in owners):
         return
     # Whoever runs this command may read every chat, so its owner is no secret.
     given = [("--tenant", owners[0].tenant), ("--user", owners[0].user)]

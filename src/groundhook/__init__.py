@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.errors import NotSupported as NotSupported
     from groundhook.host.core.errors import Place as Place
     from groundhook.host.core.errors import PluginError as PluginError
+    from groundhook.host.core.errors import RequestRepeated as RequestRepeated
     from groundhook.host.core.errors import RerankError as RerankError
     from groundhook.host.core.errors import ServerError as ServerError
     from groundhook.host.core.errors import ServerMalformed as ServerMalformed
@@ -156,6 +157,7 @@ _HOMES = {
         "NotSupported",
         "Place",
         "PluginError",
+        "RequestRepeated",
         "RerankError",
         "ServerError",
         "ServerMalformed",
