@@ -1,17 +1,19 @@
 """The bundled embedding model on its two engines, in one run over the same texts: onnxruntime, and
 the small engine.
 
-    python -m bench.embedder [vectors] [documents] [folder] [MEGABYTES]
+    python -m bench.embedder [vectors] [documents] [demo] [folder] [MEGABYTES]
 
 `vectors`: texts of 20, 110 and 330 tokens, questions, the first question of a process, and memory.
 `documents`: `kb add` of the files that `make demo` adds, this repository's documentation, with each
-engine. `folder`: `kb add` of MEGABYTES of text, 1 by default, from which the time of 10 MB is
-estimated. Without the name of a part, all three. Figures are JSON lines on standard output; the
+engine. `demo`: the commands of `make demo` in an installed environment, from an empty knowledge
+base. `folder`: `kb add` of MEGABYTES of text, 1 by default, from which the time of 10 MB is
+estimated. Without the name of a part, all of them. Figures are JSON lines on standard output; the
 floor is the small engine.
 """
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from typing import Any
 
 import anyio
 
+from bench.answers import APP, COLLECTION
 from bench.figures import figure
 from bench.kb_adding import added
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
@@ -147,6 +150,26 @@ async def documents(state: Path) -> None:
     )
 
 
+def demo(app: Path) -> None:
+    for name in APP:
+        (app / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, app / name)
+    files = [path.relative_to(ROOT) for path in DOCUMENTS]
+    began = time.perf_counter()
+    run_command(app, "kb", "add", COLLECTION, *files)
+    between = time.perf_counter()
+    run_command(app, "chat", "docs", "What is a hook and how is it kept from harming the host?")
+    ended = time.perf_counter()
+    figure("make demo in an installed environment", ended - began, "s")
+    figure("  of that, the question", ended - between, "s", ended - began, "all of it")
+
+
+def run_command(app: Path, *arguments: str | Path) -> None:
+    command = [Path(sys.executable).with_name("groundhook"), *arguments, "--app", "."]
+    subprocess.run(command, cwd=app, stdout=subprocess.DEVNULL, check=True)
+
+
 async def folder(state: Path, megabytes: int) -> None:
     """Files of the documentation, with another first line each time, until they are large
     enough."""
@@ -182,6 +205,8 @@ async def main(given: Sequence[str]) -> None:
             vectors()
         if not parts or "documents" in parts:
             await documents(Path(state))
+        if not parts or "demo" in parts:
+            demo(Path(state) / "demo")
         if not parts or "folder" in parts:
             await folder(Path(state), megabytes)
 
