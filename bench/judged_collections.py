@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
 
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.ingest.build import text_with_headings
 from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.reading.files import read
@@ -109,7 +109,7 @@ def documentation() -> dict[str, tuple[str, str, str]]:
         *sorted((root / "docs").glob("*.md")),
     ):
         document = read(path.read_bytes(), str(path))
-        for chunk in chunks(document, size=400, overlap=40, by="heading", count=estimated_tokens):
+        for chunk in chunks(document, size=400, overlap=40, by="heading", count=embedding_tokens):
             found[f"{path.name}#{len(found)}"] = (
                 path.name,
                 text_with_headings(document.title, chunk),

@@ -175,9 +175,9 @@ async def one_size(state: Path, passages: int) -> Cost:
         await client.stop_worker()
         name = f"hybrid search with a filter on {passages} passages"
         again, astray = chosen(questions), chosen(strays)
-        p50, p95, bare_p50 = await against(kb, shard, again, name)
-        await against(kb, shard, new, f"{name}, of new questions")
-        await against(kb, shard, astray, f"{name}, of questions that nothing answers")
+        p50, p95, bare_p50 = await compare(kb, shard, again, name)
+        await compare(kb, shard, new, f"{name}, of new questions")
+        await compare(kb, shard, astray, f"{name}, of questions that nothing answers")
         shard.close()
         for many in AT_ONCE:
             await at_once(kb, questions, many, name)
@@ -321,11 +321,11 @@ def bare_adding(state: Path, prepared: Sequence[FullDocument]) -> float:
 
 
 def chosen(questions: Sequence[MadeQuestion]) -> list[MadeQuestion]:
-    """As many as `against` wants, each of them several times."""
+    """Return as many as `compare` takes, each several times."""
     return random.Random(2).choices(questions, k=WARMING + ROUNDS)
 
 
-async def against(
+async def compare(
     kb: KnowledgeBase,
     shard: engine.EdgeShard,
     questions: Sequence[MadeQuestion],

@@ -28,7 +28,7 @@ from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
 from bench.judged_collections import load
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.language import language_of
@@ -63,7 +63,7 @@ def from_documents(size: int) -> list[Case]:
     ]
     for path in files:
         document = from_markdown(path.read_text(encoding="utf-8"), path.name)
-        cut = chunks(document, size=size, overlap=0, count=estimated_tokens, by="size")
+        cut = chunks(document, size=size, overlap=0, count=embedding_tokens, by="size")
         every += [(path.name, chunk.content) for chunk in cut]
     cases = []
     for each in (question for file in SETS.values() for question in questions(file)):
@@ -127,7 +127,7 @@ def measure(name: str, cases: Sequence[Case]) -> None:
             for text, part in zip(case.chunks, parts, strict=True)
         ]
         left, all = left + sum(map(len, returned)), all + sum(map(len, case.chunks))
-        if estimated_tokens(case.chunks[0]) > passage.SPARE * MOST:
+        if embedding_tokens(case.chunks[0]) > passage.SPARE * MOST:
             long += 1
             held += _contains(returned[0], case.answer)
             began += _contains(

@@ -50,7 +50,6 @@ LONGER = {
     "host.core.errors": 460,  # a list: one class of two lines for each error of the tree
     "host.app.host": 420,  # the public methods of an open app, each a short call
     "host.sync.engine": 420,  # one algorithm, whose steps share the state of a run
-    "handlers.kb.knowledge_base": 490,  # the methods of the knowledge base, each a short call
     "handlers.kb.embedded.edge": 430,  # the only module that imports the engine
     "handlers.kb.embedded.collection": 430,  # every operation on a collection's shard
 }

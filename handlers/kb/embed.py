@@ -25,7 +25,7 @@ EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """An embedder that counts the tokens of a text; for others `estimated_tokens` is used."""
+    """An embedder that counts the tokens of a text; for others `embedding_tokens` is used."""
 
     def count_tokens(self, text: str, /) -> int: ...
 
@@ -75,9 +75,9 @@ def in_context(embedder: Embedder) -> bool:
     return isinstance(embedder, ContextualEmbedder) and embedder.in_context
 
 
-def estimated_tokens(text: str) -> int:
-    """Return about how many tokens a text has for a multilingual model: one for four bytes of
-    UTF-8, rounded up."""
+def embedding_tokens(text: str) -> int:
+    """Return about how many tokens a text has for a multilingual embedding model: one for four
+    bytes of UTF-8, rounded up."""
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     return -(-size // 4)
 
@@ -95,7 +95,7 @@ def least_cosine(similarity: Callable[[float], float], threshold: float) -> floa
 
 
 @lru_cache(maxsize=1 << 16)
-def _hashed(word: str) -> tuple[int, int]:
+def _hash_word(word: str) -> tuple[int, int]:
     """Return a number that selects a dimension, and a sign, 1 or -1."""
     digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
     return int.from_bytes(digest[:7], "big"), 1 - 2 * (digest[7] & 1)
@@ -127,13 +127,13 @@ class HashEmbedder:
         return min(1.0, max(0.0, cosine))
 
     def count_tokens(self, text: str, /) -> int:
-        return estimated_tokens(text)
+        return embedding_tokens(text)
 
     def _embed(self, text: str) -> list[float]:
         words = Counter(re.findall(r"\w+", normalise(text).lower())) or Counter([""])
         vector = [0.0] * self.dimensions
         for word, count in words.items():
-            number, sign = _hashed(word)
+            number, sign = _hash_word(word)
             vector[number % self.dimensions] += sign * math.sqrt(count)
         length = math.hypot(*vector)
         if length == 0.0:  # words that cancel each other out

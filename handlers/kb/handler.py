@@ -53,7 +53,7 @@ class KBHandler:
         self,
         store: VectorStore,
         collections: Mapping[str, CollectionSpec],
-        embedder_of: Callable[[CollectionSpec], Embedder],
+        embedder_of: Callable[[EmbeddingSpec], Embedder],
         graphs: Graphs,
     ) -> None:
         self._store = store
@@ -75,7 +75,9 @@ class KBHandler:
     async def search_many(
         self, queries: Sequence[str], options: KBOptions, scope: Scope, /
     ) -> list[SourceResult]:
-        """Search for each question as `search` does, all of them together."""
+        """Search for several questions as `search` does, and return a result for each. They are
+        embedded together, and each collection receives them in one request. `options.document` is
+        ignored."""
         results = SearchResults()
         targets = self._targets(options, scope, results)
         embed = partial(self._embed, queries, targets, results)
@@ -92,9 +94,10 @@ class KBHandler:
         *,
         texts: Sequence[str] | None = None,
     ) -> list[SourceResult]:
-        """Search by vectors that the caller computed with the collections' embedding models; also
-        by words if `texts` has a text for each vector. Raises the errors of `search`, ConfigError
-        for vectors of another dimension, and UsageError for another number of texts."""
+        """Search for questions that the caller embedded with the model of the collections: by
+        meaning alone, or also by words if `texts` has a text for each vector. Raises the errors of
+        `search`, ConfigError for vectors of another dimension, UsageError for another number of
+        texts."""
         if texts is not None and len(texts) != len(vectors):
             raise UsageError(f"{len(texts)} texts were given for {len(vectors)} vectors")
         results = SearchResults()
@@ -111,9 +114,9 @@ class KBHandler:
         )
 
     async def count(self, options: KBOptions, scope: Scope, /) -> int:
-        """Count the documents that fulfil the filter, in all collections that exist. Raises
-        SourceNotConfigured for a collection that is not declared, NotPermitted, UsageError,
-        StorageError."""
+        """Count the documents that the identity may see and that fulfil the filter of the options,
+        in their collections together; an empty collection has 0. Raises SourceNotConfigured for a
+        collection that is not declared, NotPermitted, UsageError, StorageError."""
         documents = 0
         for id in dict.fromkeys(options.collections or ()):
             tenant, filter = self._limits(id, options, scope)
@@ -121,19 +124,20 @@ class KBHandler:
         return documents
 
     async def matching_documents(self, options: KBOptions, scope: Scope, /) -> list[Item]:
-        """Return the documents that `count` counts, without their texts. Raises its errors."""
+        """Return the documents that `count` counts, by collection and id: items without content,
+        with their payload as `data` and a score of 1. Raises the errors of `count`."""
         items: list[Item] = []
         for id in dict.fromkeys(options.collections or ()):
             tenant, filter = self._limits(id, options, scope)
             documents = await self._store.matching_documents(id, tenant, filter)
-            items += [document_item(self._spec(id), document) for document in documents]
+            items += [document_item(self._declared(id), document) for document in documents]
         return items
 
     async def facets(
         self, options: KBOptions, scope: Scope, /
     ) -> Mapping[str, tuple[FacetCount, ...]]:
-        """Count the documents that fulfil the filter by the values of the facets' fields, the most
-        frequent first. Raises the errors of `count`."""
+        """Count the same documents by the values of the fields in `options.facets`, the most
+        frequent value first. Raises the errors of `count`."""
         results = SearchResults()
         targets = self._targets(options, scope, results)
         if results.errors:
@@ -146,9 +150,10 @@ class KBHandler:
     async def fetch_documents(
         self, collection: str, documents: Sequence[str], scope: Scope, /
     ) -> dict[str, SourceResult]:
-        """Return all passages of each document that exists, in one request. Raises NotPermitted,
+        """Return the passages of several documents, by document id, in one request. Documents that
+        do not exist, or that the identity may not see, are omitted. Raises NotPermitted,
         SourceNotConfigured for a collection that is not declared, StorageError."""
-        spec = self._spec(collection)
+        spec = self._declared(collection)
         tenant = permitted_tenant(spec, scope.identity, scope.partition)
         found = await self._store.passages(spec.id, tenant, dict.fromkeys(documents))
         return {
@@ -166,7 +171,7 @@ class KBHandler:
         if document_id not in found:
             raise SourceNotConfigured(
                 f"collection {collection!r} has no document {document_id!r}",
-                hint=f"see `groundhook kb list`; {how_to_add(self._spec(collection))}",
+                hint=f"see `groundhook kb list`; {how_to_add(self._declared(collection))}",
             )
         return found[document_id]
 
@@ -188,14 +193,14 @@ class KBHandler:
     def _target(self, id: str, options: KBOptions, scope: Scope) -> SearchTarget:
         """Return a collection with the limits and facets of this search. Raises HostError."""
         tenant, filter = self._limits(id, options, scope)
-        spec = self._spec(id)
+        spec = self._declared(id)
         return SearchTarget(self._collection(spec), tenant, filter, facets_of(spec, options))
 
     def _limits(
         self, id: str, options: KBOptions, scope: Scope
     ) -> tuple[str | None, Filter | None]:
         """Return the tenant and the filter that limit what a search may find. Raises HostError."""
-        spec = self._spec(id)
+        spec = self._declared(id)
         tenant = permitted_tenant(spec, scope.identity, scope.partition)
         return tenant, filter_of(spec, options)
 
@@ -203,7 +208,7 @@ class KBHandler:
         """Return the collection with its embedder; created again after its declaration changed."""
         collection = self._searchable.get(spec.id)
         if collection is None or collection.spec is not spec:
-            embedder = self._embedder_of(spec)
+            embedder = self._embedder_of(spec.embedding)
             language = normalise_language(spec.analyser.language, spec.id)
             settings = settings_of(spec, embedder, language)
             least = lru_cache(maxsize=64)(partial(least_cosine, embedder.similarity))
@@ -333,7 +338,7 @@ class KBHandler:
             f"no collection to look for the document {document!r} in"
         )
 
-    def _spec(self, id: str) -> CollectionSpec:
+    def _declared(self, id: str) -> CollectionSpec:
         if id not in self._collections:
             hint = suggestion(id, sorted(self._collections))
             raise SourceNotConfigured(

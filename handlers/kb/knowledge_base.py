@@ -16,7 +16,8 @@ from groundhook.handlers.kb.collection_checks import check_collections, fallback
 from groundhook.handlers.kb.declaration import settings_of, validated_tenant
 from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.handlers.kb.graph.graphs import GraphedStore, Graphs
+from groundhook.handlers.kb.graph.graphed_store import GraphedStore
+from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import normalise_language
 from groundhook.handlers.kb.reading.readers import READERS
@@ -26,7 +27,7 @@ from groundhook.host.core.app_settings import (
     KBStorageSettings,
 )
 from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
-from groundhook.host.core.ports import Delegates, Embedder, NoDelegates, Scope, SourceResult
+from groundhook.host.core.ports import Delegates, Embedder, NoDelegates
 from groundhook.host.core.registry import Registry, by_end
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
@@ -34,7 +35,6 @@ from groundhook.host.core.types.collection_spec import (
 )
 from groundhook.host.core.types.documents import Reader
 from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import FacetCount, Item, KBOptions, SearchRequest
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.calibrate import Calibration, CalibrationQuestion
@@ -65,12 +65,9 @@ class CollectionListing:
         return sum(document.bytes for document in self.documents)
 
 
-class KnowledgeBase:
-    """A `Handler` for searches of type kb that also adds, lists and removes documents.
-
-    `KBHandler` does the searches, which only read, and this class passes them on. It owns what
-    outlives a change of declarations (storage, embedders, graphs), and replaces the handler then.
-    """
+class KnowledgeBase(KBHandler):
+    """A `Handler` for searches of type kb (`KBHandler`) that also adds, lists and removes
+    documents."""
 
     def __init__(
         self,
@@ -82,14 +79,12 @@ class KnowledgeBase:
         cache: VectorCache | None = None,
         readers: Mapping[str, Reader] = READERS,
     ) -> None:
+        super().__init__(store, collections, self.embedder, graphs)
         self._readers = readers
-        self._store = store
         self._graphs = graphs
-        self._collections = collections
         self._factories = embedders
         self._embedders: dict[EmbeddingSpec, Embedder] = {}
         self._cache = cache
-        self._handler = KBHandler(store, collections, self._embedder_of, graphs)
         self._reserve_bytes = storage.reserve_mb << 20
 
     def with_declarations(
@@ -100,70 +95,8 @@ class KnowledgeBase:
         if collections is self._collections:
             return self
         other = copy(self)
-        other._collections = collections
-        other._handler = KBHandler(self._store, collections, other._embedder_of, self._graphs)
+        KBHandler.__init__(other, self._store, collections, other.embedder, self._graphs)
         return other
-
-    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
-        """Return the passages nearest to the question over all collections of the request, best
-        first. Raises the errors of `KBHandler.search`."""
-        return await self._handler.search(request, scope)
-
-    async def search_many(
-        self, queries: Sequence[str], options: KBOptions, scope: Scope, /
-    ) -> list[SourceResult]:
-        """Search for several questions as `search` does, and return a result for each. They are
-        embedded together, and each collection receives them in one request. `options.document` is
-        ignored."""
-        return await self._handler.search_many(queries, options, scope)
-
-    async def search_with_vectors(
-        self,
-        vectors: Sequence[Sequence[float]],
-        options: KBOptions,
-        scope: Scope,
-        /,
-        *,
-        texts: Sequence[str] | None = None,
-    ) -> list[SourceResult]:
-        """Search for questions that the caller embedded with the model of the collections: by
-        meaning alone, or also by words if `texts` has a text for each vector. Raises the errors of
-        `search`, ConfigError for vectors of another dimension, UsageError for another number of
-        texts."""
-        return await self._handler.search_with_vectors(vectors, options, scope, texts=texts)
-
-    async def count(self, options: KBOptions, scope: Scope, /) -> int:
-        """Count the documents that the identity may see and that fulfil the filter of the options,
-        in their collections together; an empty collection has 0. Raises SourceNotConfigured for a
-        collection that is not declared, NotPermitted, UsageError, StorageError."""
-        return await self._handler.count(options, scope)
-
-    async def matching_documents(self, options: KBOptions, scope: Scope, /) -> list[Item]:
-        """Return the documents that `count` counts, by collection and id: items without content,
-        with their payload as `data` and a score of 1. Raises the errors of `count`."""
-        return await self._handler.matching_documents(options, scope)
-
-    async def facets(
-        self, options: KBOptions, scope: Scope, /
-    ) -> Mapping[str, tuple[FacetCount, ...]]:
-        """Count the same documents by the values of the fields in `options.facets`, the most
-        frequent value first. Raises the errors of `count`."""
-        return await self._handler.facets(options, scope)
-
-    async def fetch_document(
-        self, collection: str, document_id: str, scope: Scope, /
-    ) -> SourceResult:
-        """Return all passages of a document. Raises the errors of `fetch_documents`, and
-        SourceNotConfigured when the collection has no document of this id."""
-        return await self._handler.fetch_document(collection, document_id, scope)
-
-    async def fetch_documents(
-        self, collection: str, documents: Sequence[str], scope: Scope, /
-    ) -> dict[str, SourceResult]:
-        """Return the passages of several documents, by document id, in one request. Documents that
-        do not exist, or that the identity may not see, are omitted. Raises NotPermitted,
-        SourceNotConfigured for a collection that is not declared, StorageError."""
-        return await self._handler.fetch_documents(collection, documents, scope)
 
     def embedder(self, spec: EmbeddingSpec) -> Embedder:
         """Return the embedder of a declaration; equal declarations share one. It is closed with the
@@ -197,7 +130,7 @@ class KnowledgeBase:
         from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
 
         spec = self._spec(collection)
-        embedder = self._embedder_of(spec)
+        embedder = self.embedder(spec.embedding)
         extraction = _extraction(spec, delegates or NoDelegates())
         ingestion = Ingestion(
             self._with_graph(spec, extraction),
@@ -262,7 +195,7 @@ class KnowledgeBase:
         tenant = validated_tenant(spec, tenant)
         if not missing_ok:
             await self._refuse_missing(spec.id, tenant, documents)
-        await forget_vectors(self._store, self._embedder_of(spec), spec.id, tenant, documents)
+        await forget_vectors(self._store, self.embedder(spec.embedding), spec.id, tenant, documents)
         return tuple(await store.remove(spec.id, tenant, documents))
 
     async def count_remaining(
@@ -296,23 +229,6 @@ class KnowledgeBase:
         records = await self._store.document_records(self._spec(collection).id, None, documents)
         return tuple(dict.fromkeys(record.tenant for record in records))
 
-    async def _stored_ids(self, collection: str, tenant: str, documents: Sequence[str]) -> set[str]:
-        records = await self._store.document_records(collection, tenant, documents)
-        return {record.document for record in records}
-
-    async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
-        """Raise UnknownName, or UsageError for several, if the collection lacks a document."""
-        stored = await self._stored_ids(collection, tenant, documents)
-        missing = [id for id in documents if id not in stored]
-        if not missing:
-            return
-        usage = await self._store.usage(collection, tenant)
-        known = [record.document for record in usage.documents]
-        errors = [UnknownName("document", id, known) for id in missing]
-        if len(errors) == 1:
-            raise errors[0]
-        raise UsageError("; ".join(map(str, errors)), hint="nothing was removed")
-
     async def rebuild(
         self, collection: str, *, progress: TransferProgress | None = None
     ) -> TransferResult:
@@ -320,7 +236,7 @@ class KnowledgeBase:
         find the old version until the new one is complete. Raises UsageError if the collection is
         empty, UnknownName, ConfigError, StorageError."""
         spec = self._spec(collection)
-        embedder = self._embedder_of(spec)
+        embedder = self.embedder(spec.embedding)
         return await self._transfer(self._store).rebuild(
             spec.id, self._settings(spec, embedder), embedder, progress
         )
@@ -328,11 +244,12 @@ class KnowledgeBase:
     async def export(
         self, collection: str, out: IO[str], *, progress: TransferProgress | None = None
     ) -> TransferResult:
-        """Write the documents of all tenants to a file that `load` adds to a collection, whatever
-        the engine. Raises UnknownName, UsageError for an empty collection, StorageError."""
+        """Write the documents of all tenants to a file that `import_documents` adds to a
+        collection, whatever the engine. Raises UnknownName, UsageError for an empty collection,
+        StorageError."""
         return await self._transfer(self._store).export(self._spec(collection).id, out, progress)
 
-    async def load(
+    async def import_documents(
         self,
         collection: str,
         file: IO[str],
@@ -344,9 +261,9 @@ class KnowledgeBase:
         new ones if `embed`. Raises ConfigError if the vectors of the file are of another model than
         the declared one, UsageError for another kind of file, StorageError for a truncated one."""
         spec = self._spec(collection)
-        embedder = self._embedder_of(spec)
+        embedder = self.embedder(spec.embedding)
         transfer = self._transfer(self._with_graph(spec, _extraction(spec, NoDelegates())))
-        return await transfer.load(
+        return await transfer.import_documents(
             spec.id, self._settings(spec, embedder), embedder, file, progress, embed=embed
         )
 
@@ -372,7 +289,7 @@ class KnowledgeBase:
         from groundhook.handlers.kb.calibrate import calibrate
 
         spec = self._spec(collection)
-        embedder = self._embedder_of(spec)
+        embedder = self.embedder(spec.embedding)
         stored = await self._store.settings(spec.id)
         if stored is not None:
             refuse_other_settings(spec.id, stored, self._settings(spec, embedder))
@@ -392,13 +309,66 @@ class KnowledgeBase:
         rebuilt, and the first error of the store itself."""
         return await check_collections(self._store, self._valid_collections())
 
+    def declaration_error(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
+        """Check the embedding and the language of a declaration. Returns the path of the wrong key
+        and the error, or None."""
+        try:
+            self._factories.get(spec.embedding.provider)
+        except UnknownName as exc:
+            return ("embedding", "provider"), ConfigError(
+                f"collection {spec.id!r}: {exc.message}", hint=exc.hint
+            )
+        try:
+            normalise_language(spec.analyser.language, spec.id)
+        except ConfigError as exc:
+            return ("analyser", "language"), exc
+        try:
+            # Other providers need a key, which may be set only where the app runs.
+            if spec.embedding.provider in ("builtin", "onnx"):
+                self.embedder(spec.embedding)
+        except ConfigError as exc:
+            keys = (key for key in ("path", "model") if getattr(spec.embedding, key))
+            return ("embedding", next(keys, "dimensions")), exc
+        return None
+
+    async def aclose(self) -> None:
+        """Close the store, the connections of embedding services and the threads of models. The
+        worker process continues, since other processes may use it, until it is idle."""
+        try:
+            for embedder in self._embedders.values():
+                if isinstance(embedder, Closeable):
+                    await embedder.aclose()
+            if isinstance(self._store, Closeable):
+                await self._store.aclose()
+        finally:
+            if self._cache is not None:
+                self._cache.close()
+            self._graphs.close()
+
+    async def _stored_ids(self, collection: str, tenant: str, documents: Sequence[str]) -> set[str]:
+        records = await self._store.document_records(collection, tenant, documents)
+        return {record.document for record in records}
+
+    async def _refuse_missing(self, collection: str, tenant: str, documents: Sequence[str]) -> None:
+        """Raise UnknownName, or UsageError for several, if the collection lacks a document."""
+        stored = await self._stored_ids(collection, tenant, documents)
+        missing = [id for id in documents if id not in stored]
+        if not missing:
+            return
+        usage = await self._store.usage(collection, tenant)
+        known = [record.document for record in usage.documents]
+        errors = [UnknownName("document", id, known) for id in missing]
+        if len(errors) == 1:
+            raise errors[0]
+        raise UsageError("; ".join(map(str, errors)), hint="nothing was removed")
+
     def _valid_collections(self) -> Iterator[tuple[CollectionSpec, Embedder, CollectionSettings]]:
         """Yield the collections whose declarations are valid, with embedders and settings."""
         for id in self._collections:
             try:
                 spec = self._collections[id]
                 if self.declaration_error(spec) is None:
-                    embedder = self._embedder_of(spec)
+                    embedder = self.embedder(spec.embedding)
                     yield spec, embedder, self._settings(spec, embedder)
             except HostError:
                 continue  # `check` reports it; a missing key may be set where the app runs
@@ -419,45 +389,6 @@ class KnowledgeBase:
         """Return the collection of that id, or the only one whose id ends with it, such as
         `agents.hello.notes` for `notes`. Raises UnknownName, UsageError."""
         return self._collections[by_end("collection", id, self._collections)]
-
-    def declaration_error(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
-        """Check the embedding and the language of a declaration. Returns the path of the wrong key
-        and the error, or None."""
-        try:
-            self._factories.get(spec.embedding.provider)
-        except UnknownName as exc:
-            return ("embedding", "provider"), ConfigError(
-                f"collection {spec.id!r}: {exc.message}", hint=exc.hint
-            )
-        try:
-            normalise_language(spec.analyser.language, spec.id)
-        except ConfigError as exc:
-            return ("analyser", "language"), exc
-        try:
-            # Other providers need a key, which may be set only where the app runs.
-            if spec.embedding.provider in ("builtin", "onnx"):
-                self._embedder_of(spec)
-        except ConfigError as exc:
-            keys = (key for key in ("path", "model") if getattr(spec.embedding, key))
-            return ("embedding", next(keys, "dimensions")), exc
-        return None
-
-    def _embedder_of(self, spec: CollectionSpec) -> Embedder:
-        return self.embedder(spec.embedding)
-
-    async def aclose(self) -> None:
-        """Close the store, the connections of embedding services and the threads of models. The
-        worker process continues, since other processes may use it, until it is idle."""
-        try:
-            for embedder in self._embedders.values():
-                if isinstance(embedder, Closeable):
-                    await embedder.aclose()
-            if isinstance(self._store, Closeable):
-                await self._store.aclose()
-        finally:
-            if self._cache is not None:
-                self._cache.close()
-            self._graphs.close()
 
 
 def _extraction(spec: CollectionSpec, delegates: Delegates) -> Extraction:

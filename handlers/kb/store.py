@@ -268,9 +268,8 @@ class VectorStore(Protocol):
         ...
 
     async def swap(self, building: str, collection: str, /) -> bool:
-        """Replace a collection by the one that was built beside it, in one step. Returns False, and
-        changes nothing, if documents were added or removed meanwhile: the two do not have the same
-        documents then."""
+        """Replace a collection by `building` in one step. Returns False, and changes nothing, if
+        documents were added or removed meanwhile, so that the two differ."""
         ...
 
     async def settings(self, collection: str, /) -> CollectionSettings | None:

@@ -96,7 +96,7 @@ class Transfer:
         await anyio.to_thread.run_sync(out.write, end(done.documents))
         return done
 
-    async def load(
+    async def import_documents(
         self,
         id: str,
         settings: CollectionSettings,

@@ -132,7 +132,9 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
                 ) as update,
                 _open_input(file) as lines,
             ):
-                done = await host.kb.load(collection, lines, embed=embed, progress=update)
+                done = await host.kb.import_documents(
+                    collection, lines, embed=embed, progress=update
+                )
         new = _count_documents(done.documents, done.passages)
         unchanged = f", {done.unchanged} unchanged" if done.unchanged else ""
         text = f"Imported {new} into {done.collection}{unchanged}"

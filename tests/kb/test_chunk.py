@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.ingest.chunk import By, Chunk, chunks
 from groundhook.handlers.kb.reading.files import read
 from groundhook.host.core.types.documents import Block, Document
@@ -55,7 +55,7 @@ def made(text: str, size: int = 40, overlap: int = 8) -> list[Chunk]:
 def test_every_character_of_a_document_is_in_a_chunk(text: str, size: int, overlap: int) -> None:
     document = read(text.encode(), "doc.md")
     covered = [False] * len(document.text)
-    for chunk in chunks(document, size=size, overlap=overlap, count=estimated_tokens):
+    for chunk in chunks(document, size=size, overlap=overlap, count=embedding_tokens):
         covered[chunk.start : chunk.end] = [True] * (chunk.end - chunk.start)
     assert [
         char
@@ -67,16 +67,16 @@ def test_every_character_of_a_document_is_in_a_chunk(text: str, size: int, overl
 @given(DOCUMENTS, st.integers(32, 80), st.integers(0, 60))
 def test_no_chunk_is_larger_than_the_size(text: str, size: int, overlap: int) -> None:
     found = chunks(
-        read(text.encode(), "doc.md"), size=size, overlap=overlap, count=estimated_tokens
+        read(text.encode(), "doc.md"), size=size, overlap=overlap, count=embedding_tokens
     )
-    assert max(estimated_tokens(chunk.content) for chunk in found) <= size
+    assert max(embedding_tokens(chunk.content) for chunk in found) <= size
 
 
 @given(DOCUMENTS, st.integers(0, 60))
 def test_chunks_follow_the_document_and_hold_its_text(text: str, overlap: int) -> None:
     document = read(text.encode(), "doc.md")
-    found = chunks(document, size=32, overlap=overlap, count=estimated_tokens)
-    assert found == chunks(document, size=32, overlap=overlap, count=estimated_tokens)
+    found = chunks(document, size=32, overlap=overlap, count=embedding_tokens)
+    assert found == chunks(document, size=32, overlap=overlap, count=embedding_tokens)
     assert [chunk.end for chunk in found] == sorted({chunk.end for chunk in found})
     assert all(chunk.content.endswith(document.text[chunk.start : chunk.end]) for chunk in found)
     assert all(chunk.content.strip() for chunk in found)
@@ -87,7 +87,7 @@ def test_a_text_of_any_characters_is_chunked(raw: bytes) -> None:
     text = raw.decode("latin-1").replace("\0", "") + "end"
     document = read(text.encode(), "doc.txt")
     joined = "".join(
-        chunk.content for chunk in chunks(document, size=32, overlap=0, count=estimated_tokens)
+        chunk.content for chunk in chunks(document, size=32, overlap=0, count=embedding_tokens)
     )
     assert "".join(joined.split()) == "".join(document.text.split())
 
@@ -146,7 +146,7 @@ GUIDE = "# Guide\n\nOne.\n\nTwo.\n\n## Install\n\n- a\n- b\n\nThree.\n"
 
 
 def by(document: Document, by: By, size: int = 100) -> list[tuple[str, tuple[str, ...]]]:
-    made = chunks(document, size=size, overlap=0, count=estimated_tokens, by=by)
+    made = chunks(document, size=size, overlap=0, count=embedding_tokens, by=by)
     return [(chunk.content, chunk.headings) for chunk in made]
 
 
@@ -196,7 +196,7 @@ def test_a_section_that_goes_on_is_cut_at_the_page_and_a_heading_at_its_foot_goe
             for kind, start, end, page in blocks
         ),
     )
-    cut = chunks(document, size=100, overlap=10, count=estimated_tokens)
+    cut = chunks(document, size=100, overlap=10, count=embedding_tokens)
     assert [(chunk.content, chunk.headings, chunk.page) for chunk in cut] == [
         ("# Leave\n\nThirty days.", ("Leave",), 1),
         ("In parts.", ("Leave",), 2),
@@ -212,7 +212,7 @@ def test_cut_by_page_a_chunk_is_of_one_page() -> None:
     )
     assert [
         (chunk.content, chunk.page)
-        for chunk in chunks(document, size=100, overlap=0, count=estimated_tokens, by="page")
+        for chunk in chunks(document, size=100, overlap=0, count=embedding_tokens, by="page")
     ] == [
         ("One.\n\nTwo.", 1),
         ("Three.", 2),
@@ -227,10 +227,10 @@ def test_a_text_of_one_endless_line_is_counted_a_few_times_over_and_no_more(line
     def count(part: str) -> int:
         nonlocal counted
         counted += len(part)
-        return estimated_tokens(part)
+        return embedding_tokens(part)
 
     document = Document("A", text, (Block("paragraph", 0, len(text)),))
     cut = chunks(document, size=300, overlap=30, count=count)
     assert counted <= 4 * len(text)
-    assert max(estimated_tokens(chunk.content) for chunk in cut) <= 300
-    assert min(estimated_tokens(chunk.content) for chunk in cut[:-1]) >= 100
+    assert max(embedding_tokens(chunk.content) for chunk in cut) <= 300
+    assert min(embedding_tokens(chunk.content) for chunk in cut[:-1]) >= 100

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from groundhook.handlers.kb.embed import (
     HashEmbedder,
     TokenCounter,
-    estimated_tokens,
+    embedding_tokens,
     least_cosine,
 )
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
@@ -108,7 +108,7 @@ def test_a_model_or_size_that_is_not_there_is_refused() -> None:
 
 @given(st.text(), st.text())
 def test_counted_tokens_of_two_texts_are_no_more_than_those_of_each(one: str, other: str) -> None:
-    assert estimated_tokens(one + other) <= estimated_tokens(one) + estimated_tokens(other)
+    assert embedding_tokens(one + other) <= embedding_tokens(one) + embedding_tokens(other)
 
 
 @given(

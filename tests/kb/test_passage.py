@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import open_host
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.ranking.passage import SPARE, parts
 from groundhook.handlers.kb.ranking.units import REMEMBERED, labels, units
@@ -45,7 +45,7 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         if part is None:
             continue
         every = units(content)
-        assert estimated_tokens(content) > most
+        assert embedding_tokens(content) > most
         assert part.text(content).strip()
         text = content[part.start : part.end]
         assert part.text(content).endswith(text)
@@ -57,7 +57,7 @@ def test_a_part_is_of_its_chunk_by_whole_units_and_the_same_every_time(
         named = every[part.first - 1].kind == "row" and part.last == part.first + 1
         announced = any(labels(content)[part.first - 1 : part.last - 1])
         if part.first < part.last and not header and not named and not announced:
-            assert estimated_tokens(content[part.start : part.end]) <= SPARE * most
+            assert embedding_tokens(content[part.start : part.end]) <= SPARE * most
 
 
 def test_a_chunk_is_forgotten_when_enough_others_were_found() -> None:
@@ -180,7 +180,7 @@ def test_the_sentence_with_the_words_of_the_question_is_quoted_with_its_context(
     [part] = parts([content], question, language, 60)
     assert part is not None
     assert answer.strip() in part.text(content)
-    assert estimated_tokens(part.text(content)) <= SPARE * 60
+    assert embedding_tokens(part.text(content)) <= SPARE * 60
 
 
 def test_words_that_tell_nothing_leave_a_chunk_whole() -> None:
@@ -239,7 +239,7 @@ async def test_an_item_has_the_extent_of_its_content_in_the_document(
     assert place(whole).sentences is None
     assert "cellar7" in part.content
     assert part.content == text[place(part).start : place(part).end]
-    assert estimated_tokens(part.content) <= SPARE * 60
+    assert embedding_tokens(part.content) <= SPARE * 60
     sentences = place(part).sentences
     assert sentences is not None
     assert 1 < sentences.first <= sentences.last < sentences.of

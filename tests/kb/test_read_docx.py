@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.reading.files import read
 from groundhook.host.core.errors import IngestError
@@ -95,7 +95,7 @@ def test_each_part_of_a_long_table_begins_with_its_first_row() -> None:
             *[(f"Country number {n}", f"{n} euros a|night") for n in range(60)],
         )
     )
-    parts = chunks(document, size=64, overlap=0, by="heading", count=estimated_tokens)
+    parts = chunks(document, size=64, overlap=0, by="heading", count=embedding_tokens)
     assert len(parts) > 5
     assert all(
         part.content.startswith("| Country | Hotel |\n| --- | --- |\n| Country number ")

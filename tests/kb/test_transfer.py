@@ -289,11 +289,11 @@ async def test_an_exported_collection_is_imported_into_either_engine(
         async with open_kb(
             tmp_path / "other", {"docs": tenanted}, providers(), storage, there
         ) as kb:
-            done = await kb.load("docs", io.StringIO(text))
+            done = await kb.import_documents("docs", io.StringIO(text))
             assert (done.documents, done.passages, done.unchanged) == (12, 12, 0)
             assert (await kb.list_collections())[0].documents == before
             assert len((await search(kb, "pear", tenant="a", limit=50)).items) == 6
-            assert (await kb.load("docs", io.StringIO(text))).unchanged == 12
+            assert (await kb.import_documents("docs", io.StringIO(text))).unchanged == 12
             assert sorted(await exported(kb)) == sorted(text)
 
 
@@ -304,8 +304,8 @@ async def test_a_file_of_other_vectors_is_refused_unless_it_is_to_be_embedded(
         await kb.add("docs", [write(FILES)])
         text = await exported(kb)
         with pytest.raises(ConfigError, match=r"64 dimensions, and collection 'small'.*--embed"):
-            await kb.load("small", io.StringIO(text))
-        assert (await kb.load("small", io.StringIO(text), embed=True)).documents == 6
+            await kb.import_documents("small", io.StringIO(text))
+        assert (await kb.import_documents("small", io.StringIO(text), embed=True)).documents == 6
         assert (await search(kb, "number 4", "small")).items[0].document_id == "4.txt"
 
 
@@ -340,7 +340,7 @@ async def test_an_import_embeds_in_batches_like_an_add_and_reports_progress_with
         await new.rebuild("docs", progress=lambda ready, total, _name: seen.append((ready, total)))
         rebuilt, embedder.calls = embedder.calls, []
         await new.remove("docs", None)
-        await new.load("docs", io.StringIO(text), embed=True)
+        await new.import_documents("docs", io.StringIO(text), embed=True)
         loaded, embedder.calls = embedder.calls, []
         await new.remove("docs", None)
         await new.add("docs", [write({"book.txt": book})])
@@ -388,7 +388,7 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
         await kb.add("docs", [write(FILES)])
         lines = (await exported(kb)).splitlines(keepends=True)
         with pytest.raises(StorageError, match="is truncated"):
-            await kb.load("copy", io.StringIO("".join(lines[:6])))
+            await kb.import_documents("copy", io.StringIO("".join(lines[:6])))
         assert [
             document.document for document in (await kb.list_collections(["copy"]))[0].documents
         ] == [
@@ -421,7 +421,7 @@ async def test_another_kind_of_file_or_a_truncated_one_is_an_error_with_its_line
         await kb.add("docs", [write(FILES)])
         text = spoil(await exported(kb))  # type: ignore[operator]
         with pytest.raises(error, match=message):
-            await kb.load("other", io.StringIO(text))
+            await kb.import_documents("other", io.StringIO(text))
 
 
 def spoilt(number: int, **changed: Any) -> Callable[[str], str]:
@@ -489,7 +489,7 @@ async def test_whatever_a_file_holds_that_no_export_writes_is_refused_with_its_l
     async with opens(spec("docs", fields=fields), spec("other", fields=fields)) as kb:
         await kb.add("docs", [write(FILES)])
         with pytest.raises(UsageError) as raised:
-            await kb.load("other", io.StringIO(spoil(await exported(kb))))
+            await kb.import_documents("other", io.StringIO(spoil(await exported(kb))))
         assert message in str(raised.value)
         assert (await kb.list_collections(["other"]))[0].documents == ()
 

@@ -49,10 +49,11 @@ from groundhook.host.core.errors import StorageError
 from groundhook.host.core.types.fields import Scalar
 from groundhook.host.core.types.filters import Filter
 
-# A collection is optimised again after so many new points, if they are such a share of all.
+# New points after which a collection is optimised again, and the least share of all points that
+# they must be.
 _WORTH_POINTS, _WORTH_SHARE = 5_000, 0.2
-# Changes are flushed to the disk after so many points, after so many seconds of writing, or after
-# so many without a write. A flush takes longer than writing thousands of points.
+# Changes are flushed to the disk after this number of points, after 10 s of writing, or after 1 s
+# without a write. A flush takes longer than writing thousands of points.
 _SYNC_POINTS = 16_384
 _SYNC_S, _QUIET_S = 10.0, 1.0
 _HITS = 1024  # passages that are cached as hits

@@ -26,7 +26,7 @@ from groundhook.handlers.kb.embed import (
     FallbackEmbedder,
     TokenCounter,
     embed_questions,
-    estimated_tokens,
+    embedding_tokens,
     in_context,
 )
 from groundhook.handlers.kb.messages import pack_vector, unpack_vector
@@ -42,7 +42,7 @@ create index if not exists by_turn on vectors (turn);
 """
 _LOOKED_UP = 500  # keys in one statement
 _REMOVED = 50  # vectors removed between two checks of the size
-# a use is recorded only after so many insertions since the last recorded one: reads need few writes
+# Insertions after which a use of a vector is recorded again. Most reads then need no write.
 _STALE = 32
 _BUSY_S = 2.0
 
@@ -197,7 +197,7 @@ class CachedEmbedder:
         return (
             self.inner.count_tokens(text)
             if isinstance(self.inner, TokenCounter)
-            else estimated_tokens(text)
+            else embedding_tokens(text)
         )
 
     async def fallback(self) -> str:

@@ -94,7 +94,7 @@ def _openai(
         access,
         model=model,
         dimensions=dimensions,
-        sized=_sized(settings, spec, model),
+        sized=_sends_dimensions(settings, spec, model),
         prefixes=prefixes,
     )
     return _embedder(service, access, settings, _OPENAI_LIMITS, model, dimensions)
@@ -107,7 +107,7 @@ def _voyage(
     access = _access(name, "voyage", settings, environment, VOYAGE)
     dimensions = _dimensions(name, model, spec)
     service = Voyage(
-        access, model=model, dimensions=dimensions, sized=_sized(settings, spec, model)
+        access, model=model, dimensions=dimensions, sized=_sends_dimensions(settings, spec, model)
     )
     return _embedder(
         service,
@@ -138,7 +138,7 @@ def _embedder(
     return ServiceEmbedder(service, access, limits, model=model, dimensions=dimensions, curve=curve)
 
 
-def _sized(settings: EmbedderSettings, spec: EmbeddingSpec, model: str) -> bool:
+def _sends_dimensions(settings: EmbedderSettings, spec: EmbeddingSpec, model: str) -> bool:
     """Return whether requests contain the dimensions: if they are configured and the model supports
     them."""
     return bool(spec.dimensions) and (settings.send_dimensions or model.startswith(_SIZED))
@@ -149,6 +149,6 @@ def _dimensions(name: str, model: str, spec: EmbeddingSpec) -> int:
     if not spec.dimensions and not known:
         raise ConfigError(
             f"the dimensions of {model!r} are not known",
-            hint=f"set embedding.dimensions beside provider {name!r}",
+            hint=f"set embedding.dimensions, which provider {name!r} needs for this model",
         )
     return spec.dimensions or known

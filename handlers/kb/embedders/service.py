@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 import anyio
 
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.embedders.curve import Curve
 from groundhook.host.core.concealed import shortened
 from groundhook.host.core.errors import (
@@ -145,7 +145,7 @@ class ServiceEmbedder:
         return self._curve.similarity(cosine)
 
     def count_tokens(self, text: str, /) -> int:
-        return estimated_tokens(text)
+        return embedding_tokens(text)
 
     async def aclose(self) -> None:
         await self._service.aclose()
@@ -218,7 +218,7 @@ def make_batches(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]
     of tokens."""
     start = tokens = 0
     for index, text in enumerate(texts):
-        more = estimated_tokens(text[: limits.text_bytes])
+        more = embedding_tokens(text[: limits.text_bytes])
         if index > start and (index - start >= limits.texts or tokens + more > limits.tokens):
             yield texts[start:index]
             start, tokens = index, 0
@@ -228,7 +228,7 @@ def make_batches(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]
 
 
 def shorten_text(text: str, most_bytes: int) -> str:
-    """Return the text as a service accepts it: at most so many bytes, complete characters, not
+    """Return the text as a service accepts it: at most `most_bytes`, complete characters, not
     empty."""
     kept = text.encode(errors="replace")[:most_bytes].decode(errors="ignore")
     return kept if kept.strip() else "-"

@@ -64,10 +64,10 @@ class KnownNames:
 
     def get(self, text: str) -> tuple[str, str, str] | None:
         key = key_of(text)
-        return self._by_key(key) if len(key) > 1 else None
+        return self._find(key) if len(key) > 1 else None
 
-    def _by_key(self, key: str) -> tuple[str, str, str] | None:
-        found = self.primary._by_key(key) if self.primary else None
+    def _find(self, key: str) -> tuple[str, str, str] | None:
+        found = self.primary._find(key) if self.primary else None
         return found or ((key, *self.names[key]) if key in self.names else None)
 
 

@@ -16,10 +16,10 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from groundhook.handlers.kb.embed import TokenCounter, estimated_tokens, in_context
+from groundhook.handlers.kb.embed import TokenCounter, embedding_tokens, in_context
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
-from groundhook.handlers.kb.ingest.sources import FEED, Item, absolute
+from groundhook.handlers.kb.ingest.sources import FEED, Item, make_absolute
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
 from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.points import HEADINGS
@@ -104,7 +104,7 @@ class DocumentBuilder:
         self._embedder = embedder
         self._tenant = tenant
         self._count = (
-            embedder.count_tokens if isinstance(embedder, TokenCounter) else estimated_tokens
+            embedder.count_tokens if isinstance(embedder, TokenCounter) else embedding_tokens
         )
         self._throttle = Throttle(embedder)
         types = json.dumps(spec.types, sort_keys=True)
@@ -258,7 +258,7 @@ async def cut_all(
 
 def address(item: Item) -> str:
     """Return the `file:` address of a document that has no address of its own; "" for a feed."""
-    return "" if item.file.source == FEED else absolute(item.file.path).as_uri()
+    return "" if item.file.source == FEED else make_absolute(item.file.path).as_uri()
 
 
 def _catch(step: Callable[[Given], Result], given: Given) -> Result | IngestError:

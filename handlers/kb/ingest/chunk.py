@@ -95,16 +95,16 @@ def chunks(
     cutter = _Cutter(document.text, size, min(overlap, size // 2), count)
     sections = list(_sections(document))
     stretches = (
-        _by_page(sections)
+        _split_at_pages(sections)
         if by in ("heading", "paragraph")
-        else _joined(sections, pages=by == "page")
+        else _join(sections, pages=by == "page")
     )
     return [
         chunk for stretch in stretches for chunk in cutter.stretch(stretch, alone=by == "paragraph")
     ]
 
 
-def _by_page(sections: Sequence[_Stretch]) -> Iterator[_Stretch]:
+def _split_at_pages(sections: Sequence[_Stretch]) -> Iterator[_Stretch]:
     """Yield each section as one stretch for each of its pages. A heading at the foot of a page
     joins the next page."""
     for section in sections:
@@ -124,7 +124,7 @@ def _by_page(sections: Sequence[_Stretch]) -> Iterator[_Stretch]:
         )
 
 
-def _joined(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
+def _join(sections: Sequence[_Stretch], *, pages: bool) -> Iterator[_Stretch]:
     """Yield all sections as one stretch, or as one for each page."""
     headings = tuple(known for section in sections for known in section.headings)
     blocks = [block for section in sections for block in section.blocks]

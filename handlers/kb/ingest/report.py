@@ -52,8 +52,8 @@ class AddReport:
 
 
 class Tally:
-    """Counts outcomes and keeps those that are listed one by one, at most so many that its size
-    does not grow with the number of rows."""
+    """Counts outcomes, and keeps a limited number of those that are listed one by one, since a file
+    may have millions of rows."""
 
     def __init__(self) -> None:
         self.counts = Counter[str]()

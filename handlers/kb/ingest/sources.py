@@ -54,7 +54,7 @@ class File:
     @property
     def source(self) -> str:
         """The source that its documents are stored with."""
-        return FEED if self.document == FEED else str(absolute(self.path))
+        return FEED if self.document == FEED else str(make_absolute(self.path))
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ def find_inputs(
     for given in paths:
         in_folder = os.path.isdir(given)  # noqa: PTH112
         if in_folder and _is_unicode(given):
-            folders.append(absolute(given))
+            folders.append(make_absolute(given))
         for path, document, reason in _walk(given, linked) if in_folder else _single(given):
             if reason:
-                closed.append(absolute(path))
+                closed.append(make_absolute(path))
                 shown = well_formed(str(path))
                 error = f"{shown!r} cannot be read: {reason} (its documents stay in the collection)"
                 files.append(File(len(files), Path(shown), well_formed(document), error=error))
@@ -175,7 +175,7 @@ class ItemSupply:
         self._seen = seen
         self._feed = feed
         self._tenant_field = tenant_field
-        self._items = self._all(files)
+        self._items = self._iterate(files)
         self._taking = anyio.Lock()
 
     async def take(self) -> list[Item]:
@@ -193,7 +193,7 @@ class ItemSupply:
                 break
         return taken
 
-    def _all(self, files: Sequence[File]) -> Iterator[Item]:
+    def _iterate(self, files: Sequence[File]) -> Iterator[Item]:
         for file in files:
             if file.rows and not file.error:
                 yield from self._rows(file)
@@ -241,7 +241,7 @@ def _is_unicode(path: Path) -> bool:
     return bool(well_formed(name) == name)
 
 
-def absolute(path: Path) -> Path:
+def make_absolute(path: Path) -> Path:
     """Return the absolute path without `..`, so that a folder is the same source from wherever it
     is named."""
     full = path.absolute()

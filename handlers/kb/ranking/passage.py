@@ -24,7 +24,7 @@ from functools import cache, lru_cache
 from itertools import chain, groupby
 
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.ranking.units import REMEMBERED, RULE, Unit, labels, units
 
 SATURATION = 0.9  # k of BM25
@@ -61,10 +61,10 @@ def parts(
     contents: Sequence[str], question: str, language: str, most: int
 ) -> tuple[Part | None, ...]:
     """Return for each chunk the part that answers the question: about `most` tokens as
-    `estimated_tokens` counts them, and at most `SPARE` times as many unless a single unit, a label
+    `embedding_tokens` counts them, and at most `SPARE` times as many unless a single unit, a label
     with what it announces, or a table's header with its first row is longer. None means the whole
     chunk: it is hardly longer, or has too few of the question's words."""
-    if max(map(estimated_tokens, contents), default=0) <= SPARE * most:
+    if max(map(embedding_tokens, contents), default=0) <= SPARE * most:
         return (None,) * len(contents)
     key = (hash(question), language, most, *map(hash, contents))
     found = _repeated.get(key)
@@ -104,12 +104,12 @@ def _unit_tokens(content: str, language: str) -> tuple[frozenset[int], ...]:
 def _part(
     content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int
 ) -> Part | None:
-    if estimated_tokens(content) <= SPARE * most or not any(words):
+    if embedding_tokens(content) <= SPARE * most or not any(words):
         return None
     all = units(content)
     every = math.fsum(worth.values())
     best = _best(_runs(content, most), words, worth, LEAD * every)
-    first, last = _completed(content, best, most, matching=bool(words[best[1]]))
+    first, last = _complete(content, best, most, matching=bool(words[best[1]]))
     had = {word for unit in words[first : last + 1] for word in unit}
     if (first, last) == (0, len(all) - 1) or math.fsum(
         worth[word] for word in had
@@ -154,11 +154,11 @@ def _best(
 
 @cache
 def _gain(count: int) -> float:
-    """Return what one more occurrence of a word adds, the last of so many."""
-    return _saturated(count) - _saturated(count - 1)
+    """Return what the last of `count` occurrences of a word adds."""
+    return _saturate(count) - _saturate(count - 1)
 
 
-def _saturated(count: int) -> float:
+def _saturate(count: int) -> float:
     return count * (SATURATION + 1) / (count + SATURATION)
 
 
@@ -171,7 +171,7 @@ def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
     runs: list[tuple[int, int]] = []
     reached, end = -1, 0
     for begin, (first, _) in enumerate(segments):
-        room = most - estimated_tokens(_header(content, all, first))
+        room = most - embedding_tokens(_header(content, all, first))
         end = max(begin, end)
         while end > begin and _tokens(content, all, first, segments[end][1]) > room:
             end -= 1
@@ -185,7 +185,7 @@ def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
     return tuple(runs)
 
 
-def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool) -> tuple[int, int]:
+def _complete(content: str, run: tuple[int, int], most: int, *, matching: bool) -> tuple[int, int]:
     """The run with the segment that follows it, since the answer often follows the sentence that
     has the question's words. It may grow to `SPARE` times `most`. A label at its end brings what it
     announces: where that does not fit, the run loses its beginning if the label is `matching`, and
@@ -201,7 +201,7 @@ def _completed(content: str, run: tuple[int, int], most: int, *, matching: bool)
 
     def fits() -> bool:
         first, last = segments[begin][0], segments[stop][1]
-        header = estimated_tokens(_header(content, all, first))
+        header = embedding_tokens(_header(content, all, first))
         return header + _tokens(content, all, first, last) <= SPARE * most
 
     if not fits() and not (matching and is_label[run[1]]):
@@ -243,7 +243,7 @@ def _segments(content: str, most: int) -> tuple[tuple[int, int], ...]:
 def _tokens(content: str, all: Sequence[Unit], first: int, last: int) -> int:
     if content.isascii():  # without copying: a chunk's runs are measured many times
         return -(-(all[last].end - all[first].start) // 4)
-    return estimated_tokens(content[all[first].start : all[last].end])
+    return embedding_tokens(content[all[first].start : all[last].end])
 
 
 def _header(content: str, all: Sequence[Unit], first: int) -> str:

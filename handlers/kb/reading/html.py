@@ -179,7 +179,7 @@ def _remove_hidden(soup: BeautifulSoup) -> int:
     for node in soup.descendants:
         outer = rendering[id(node.parent)]
         if isinstance(node, Tag):
-            inner = outer if _is_opened_later(node, controlled) else outer.inside(node)
+            inner = outer if _is_opened_later(node, controlled) else outer.of_child(node)
             rendering[id(node)] = inner
             if outer.displayed and not inner.displayed:
                 removed.append(node)
@@ -200,7 +200,7 @@ class _Rendering:
     displayed: bool = True
     visible: bool = True
 
-    def inside(self, tag: Tag) -> _Rendering:
+    def of_child(self, tag: Tag) -> _Rendering:
         """Return the rendering inside an element of the content."""
         style = _style(tag)
         # A browser shows `until-found` when a search in the page finds it.

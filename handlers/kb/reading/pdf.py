@@ -29,7 +29,8 @@ LONGEST_HEADING = 120  # characters
 LINE = 30  # characters of a full line of text
 ROOM = 1.3  # × the usual distance of two lines: a paragraph ends
 HEADING_ROOM = 1.4  # × its size: the next line is a heading of its own
-# A line that at least so many pages, and more than half of all, have at one position is read once.
+# Pages that must have a line at one position, and more than half of all pages, for it to be read
+# only once.
 AGAIN = 3
 MOST_NAMED = 10  # pages without text that a note lists
 EDGE = 2  # rows at most of a running head or foot

@@ -94,7 +94,7 @@ class ServerConnection:
         for left in range(self._settings.retries, -1, -1):
             wait_s = 0.0
             try:
-                return await self._once(call)
+                return await self._call_once(call)
             except Unreachable:
                 if not left:
                     raise
@@ -107,7 +107,7 @@ class ServerConnection:
         raise AssertionError("the last try raises or returns")
 
     async def write(self, call: Call[Answer]) -> Answer:
-        return await self._once(call)
+        return await self._call_once(call)
 
     async def grpc_problem(self) -> str:
         """Return why HTTP is used although gRPC is preferred; "" otherwise."""
@@ -119,7 +119,7 @@ class ServerConnection:
             _, client = self._clients.popitem()
             await client.close()
 
-    async def _once(self, call: Call[Answer]) -> Answer:
+    async def _call_once(self, call: Call[Answer]) -> Answer:
         await self._choose()
         by_grpc = self._grpc
         client = self._client(grpc=by_grpc)

@@ -29,7 +29,7 @@ class LanguageRankings:
     tokens: frozenset[int]
 
 
-def among(
+def passages_in(
     question: Question, excluded: Collection[str], language: str, languages: Sequence[str]
 ) -> models.Filter:
     """Return the condition for passages of one of the languages."""
@@ -51,7 +51,7 @@ def rankings(
         dense = models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
-            filter=among(question, excluded, language, languages),
+            filter=passages_in(question, excluded, language, languages),
             limit=paging.pool_size(question),
             with_payload=PASSAGE_KEY,
         )

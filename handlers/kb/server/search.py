@@ -34,7 +34,7 @@ from groundhook.handlers.kb.server.layout import (
 from groundhook.handlers.kb.server.queries import (
     LanguageRankings,
     Points,
-    among,
+    passages_in,
     rankings,
     read_rankings,
     scores,
@@ -211,7 +211,7 @@ def _page(
         models.QueryRequest(
             query=scale.vector.tolist(),
             using=points.DENSE,
-            filter=among(question, excluded, languages[at], languages),
+            filter=passages_in(question, excluded, languages[at], languages),
             limit=limit,
             score_threshold=scale.cosine(at, least),
             with_payload=False if counted else PASSAGE_KEY,

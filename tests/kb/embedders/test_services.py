@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embed import estimated_tokens
+from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.embedders.service import Limits, make_batches, shorten_text
 from groundhook.host.core.errors import (
     ConfigError,
@@ -107,7 +107,7 @@ def test_requests_hold_what_they_may_and_lose_nothing(
     assert [text for run in runs for text in run] == texts
     for run in runs:
         assert 0 < len(run) <= most
-        assert len(run) == 1 or sum(estimated_tokens(text[:40]) for text in run) <= tokens
+        assert len(run) == 1 or sum(embedding_tokens(text[:40]) for text in run) <= tokens
 
 
 @given(st.text(), st.integers(4, 50))

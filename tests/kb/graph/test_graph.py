@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.handlers.kb.graph.extract import Extraction
-from groundhook.handlers.kb.graph.graphs import GraphedStore, Graphs
+from groundhook.handlers.kb.graph.graphed_store import GraphedStore
+from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.store import (
