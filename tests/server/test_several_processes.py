@@ -38,7 +38,7 @@ def until(client: httpx.Client, turn: str, state: str) -> dict[str, object]:
     return dict(found)
 
 
-@pytest.mark.parametrize("key", [LOCAL, KEYLESS])
+@pytest.mark.parametrize("key", [LOCAL, KEYLESS], ids=["local", "keyless"])
 def test_another_process_reads_and_stops_a_turn(pair: list[Served], key: str) -> None:
     with pair[0].client(key) as one, pair[1].client(key) as two:
         with one.stream("POST", "/api/turns", json=LATE) as answer:
