@@ -59,8 +59,8 @@ class Conversations(StoredTurns):
         await self.runtime().memory.of(identity, id).namespace("chat").clear()
 
     async def purge(self, now: int, days: int) -> int:
-        """Remove the chats that have not changed for so many days before `now`, in milliseconds
-        since 1970. Returns their number."""
+        """Remove the chats that have not changed for `days` before `now`, in milliseconds since
+        1970. Returns their number."""
         before = now - days * DAY_MS + 1
         removed = await self.store.upkeep.purge(chats_before=before, logs_before=0)
         for owner, id in removed:

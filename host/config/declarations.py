@@ -176,7 +176,7 @@ def _read_toolkit(
 
 
 def _read_text(path: Path) -> str:
-    """Return the text of a file; "" if it cannot be read, which is an error for who needs it."""
+    """Return the text of a file; "" if it cannot be read, which its reader reports as an error."""
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

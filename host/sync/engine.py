@@ -36,10 +36,10 @@ from groundhook.host.core.types.sync import (
 from groundhook.host.sync.lock import alone, holder
 from groundhook.host.sync.state import Known, Past, Place, Places, Run, SyncState
 
-EVERYTHING_AFTER = timedelta(hours=24)  # what a source removed shows in complete listings only
+EVERYTHING_AFTER = timedelta(hours=24)  # only complete listings show what a source removed
 MISSING = 0.02  # share of the records that a source counts which a complete listing may lack
-FEW_MISSING = 2  # or so many: records that were added while it was read
-FEW = 5  # so many records may go at once, whatever their share
+FEW_MISSING = 2  # records it may lack in any case: they were added while it was read
+FEW = 5  # number of records that may go at once, whatever their share
 _AT_ONCE = 500  # ids in one request to the index
 _MOST_NOTES = 5
 _PREPARED = 4  # records that read more at a time
