@@ -6,8 +6,9 @@ call of a turn, `KnowledgeBase.search`, to the worker process and back, with a g
 vector: embedding a question is a figure of `bench.embedder`. Their floor is the same search by the
 bare engine in this process, with its own BM25 and fusion; the two alternate. One half of the
 questions runs once in a process that has just started, where every passage is read for the first
-time; then the other half once, the figure of new questions, and several times more. The same again
-by processor time of both processes, which a busy machine changes less. Figures are JSON lines on
+time; then the other half once, the figure of new questions, and several times more; then with the
+default threshold, whose matches are counted, which the floor does not do. The same again by
+processor time of both processes, which a busy machine changes less. Figures are JSON lines on
 standard output.
 """
 
@@ -29,6 +30,7 @@ from bench.figures import figure, quantile
 from bench.judged_collections import Collection, collections
 from bench.retrieval import Bare, embedded, opened, scope
 from groundhook.handlers.kb.embedders.cached import VectorCache
+from groundhook.host.core.source_settings import KBSettings
 from groundhook.host.core.types.search import SearchRequest
 
 PASSAGES, QUESTIONS, AGAIN, IN_TURN = 1_400, 300, 4, 10
@@ -60,14 +62,18 @@ async def real_passages(data: Path, cached: Path) -> None:
             async with opened(collection, vectors, Path(scratch) / "state") as kb:
 
                 async def search(
-                    text: str, kb: Any = kb, id: str = collection.name, within: Any = within
+                    text: str,
+                    threshold: float,
+                    kb: Any = kb,
+                    id: str = collection.name,
+                    within: Any = within,
                 ) -> None:
                     request = SearchRequest(
-                        type="kb", query=text, collections=(id,), threshold=0.0, limit=10
+                        type="kb", query=text, collections=(id,), threshold=threshold, limit=10
                     )
                     await kb.search(request, within)
 
-                await search(next(iter(collection.questions.values())))  # opens the collection
+                await search(next(iter(collection.questions.values())), 0.0)  # opens the collection
                 await compare(collection, search, bare, worker(Path(scratch) / "state"))
             bare.close()
     cache.close()
@@ -81,16 +87,17 @@ def worker(state: Path) -> psutil.Process:
 
 async def compare(
     collection: Collection,
-    search: Callable[[str], Awaitable[None]],
+    search: Callable[[str, float], Awaitable[None]],
     bare: Bare,
     worker: psutil.Process,
 ) -> None:
     every = list(collection.questions.values())
     first, new = every[: len(every) // 2], every[len(every) // 2 :]
-    for name, questions in (
-        ("first questions of a process", first),
-        ("new questions", new),
-        ("repeated questions", new * AGAIN),
+    for name, questions, threshold in (
+        ("first questions of a process", first, 0.0),
+        ("new questions", new, 0.0),
+        ("repeated questions", new * AGAIN, 0.0),
+        ("repeated questions at the default threshold", new * AGAIN, KBSettings().threshold),
     ):
         through, floor = list[float](), list[float]()
         processor = {"worker": -sum(worker.cpu_times()[:2]), "host": 0.0, "bare": 0.0}
@@ -99,7 +106,7 @@ async def compare(
             processor["host"] -= time.process_time()
             for text in texts:
                 began = time.perf_counter()
-                await search(text)
+                await search(text, threshold)
                 through.append((time.perf_counter() - began) * 1000)
             processor["host"] += time.process_time()
             processor["bare"] -= time.process_time()
