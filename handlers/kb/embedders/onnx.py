@@ -1,4 +1,4 @@
-"""Embedding models in a folder of the app: `embedding: {provider: onnx, path: models/e5-base}`.
+"""Embedding models in a folder of the app: `embedding: {provider: onnx, path: encoders/e5-base}`.
 
 The folder has the files of sentence-transformers: the pooling is in `1_Pooling/config.json` (mean
 if it is missing), prefixes of questions and documents are the `prompts` of
