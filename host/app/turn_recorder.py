@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 
 import anyio
 
@@ -89,7 +90,8 @@ class TurnRecorder:
         self._waiting: anyio.CancelScope | None = None
         self._flushing = anyio.Lock()
         self._stopping = False
-        self._over = False
+        self._end: TurnState | None = None  # how the turn ended, once its last events are kept
+        self._settled = False  # whether the end is stored, or its reader knows that it is not
 
     def __aiter__(self) -> TurnRecorder:
         return self
@@ -97,7 +99,7 @@ class TurnRecorder:
     async def __anext__(self) -> Event:
         if self._ready:
             return self._ready.popleft()
-        if self._over:
+        if self._end is not None:
             raise StopAsyncIteration
         event = await self._read_event()
         if event is None:
@@ -118,16 +120,24 @@ class TurnRecorder:
     async def keep_flushing(self) -> None:
         """Append what has arrived to the log every `flush_ms`, in a task of its own. Stops the turn
         if another process has requested it."""
-        while not self._over:
+        while self._end is None:
             await anyio.sleep(self._settings.flush_ms / 1000)
             await self._flush()
 
     async def close(self) -> None:
-        """Store the events so far of a turn whose reader has left."""
-        if self._over:
+        """Store the events so far of a turn whose reader has left, or its end, if the reader left
+        while that was being stored."""
+        if self._settled:
             return
         with anyio.move_on_after(CLOSING_S, shield=True):
-            await self._keep_end("stopped", self._make_ending())
+            if self._end is None:
+                await self._keep_end("stopped", self._make_ending())
+                return
+            try:
+                # False if the first attempt ended in its thread all the same.
+                await self._end_in_store(self._end)
+            except StorageError as exc:
+                self._log_unkept(exc)
 
     async def _read_event(self) -> Event | None:
         """Return the next event; None when the turn is to stop."""
@@ -151,55 +161,64 @@ class TurnRecorder:
     async def _flush(self) -> None:
         # Also without events now and then: it renews the lease, and reads whether to stop.
         due = time.monotonic() - self._leased > SILENT_S
-        if self._over or not (self._unflushed or due):
+        if self._end is not None or not (self._unflushed or due):
             return
         async with self._flushing:
-            first, taken = self._next, self._take_unflushed()
             try:
-                lease = lease_until(self._settings)
-                marks = await self._store.logs.append(
-                    self._owner, self.turn.id, first, b"".join(taken), lease
-                )
-            except BaseException as exc:  # the end of the turn tries again, and warns
-                self._next, self._unflushed = first, [*taken, *self._unflushed]
-                if isinstance(exc, StorageError):
-                    return
-                raise
+                with self._taken() as (first, body):
+                    lease = lease_until(self._settings)
+                    marks = await self._store.logs.append(
+                        self._owner, self.turn.id, first, body, lease
+                    )
+            except StorageError:  # the end of the turn tries again, and warns
+                return
             self._leased = time.monotonic()
         if marks.stop:
             self.stop()
 
-    def _take_unflushed(self) -> list[bytes]:
-        taken, self._unflushed = self._unflushed, []
-        self._next += len(taken)
-        return taken
+    @contextmanager
+    def _taken(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the events that are not in the log, with the number of the first. They are still
+        not there if the block raises."""
+        first, taken = self._next, self._unflushed
+        self._next, self._unflushed = first + len(taken), []
+        try:
+            yield first, b"".join(taken)
+        except BaseException:
+            self._next, self._unflushed = first, [*taken, *self._unflushed]
+            raise
 
     async def _keep_end(self, state: TurnState, events: Sequence[Event]) -> None:
         """Store the answer with its last events, then pass these to the reader."""
         for event in events:
             self._keep(event)
-        self._over = True
+        self._end = state
         failure = StorageError(f"the store did not answer within {KEEPING_S:g} s", hint=STORE)
         try:
             with anyio.move_on_after(KEEPING_S):
                 if await self._end_in_store(state):
+                    self._settled = True
                     self._ready.extend(events)
                     return
                 failure = StorageError("its chat was removed meanwhile")
         except StorageError as exc:
             failure = exc
-        log.error("turn %s: its answer was not kept: %s", self.turn.id, failure)
+        self._settled = True
+        self._log_unkept(failure)
         problem = StorageError(f"this answer was not kept: {failure.message}", hint=failure.hint)
         self._ready.append(warning_event(problem).stamped(self.turn.id, events[-1].at_ms))
         self._ready.extend(events)
 
+    def _log_unkept(self, failure: StorageError) -> None:
+        log.error("turn %s: its answer was not kept: %s", self.turn.id, failure)
+
     async def _end_in_store(self, state: TurnState) -> bool:
         # A flush may be under way, whose events come first in the log.
         async with self._flushing:
-            first, body = self._next, b"".join(self._take_unflushed())
-            at = milliseconds(self._now)
-            answer = message_of(self.turn, self._state.answer, at)
-            ended = EndedTurn(
-                id=self.turn.id, answer=answer, state=state, at=at, first=first, log=body
-            )
-            return await self._store.conversations.end(self._owner, ended)
+            with self._taken() as (first, body):
+                at = milliseconds(self._now)
+                answer = message_of(self.turn, self._state.answer, at)
+                ended = EndedTurn(
+                    id=self.turn.id, answer=answer, state=state, at=at, first=first, log=body
+                )
+                return await self._store.conversations.end(self._owner, ended)

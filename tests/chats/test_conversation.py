@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import wait_all_tasks_blocked
 from pydantic import BaseModel
 
 from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, UsageError, open_host
@@ -59,6 +60,11 @@ def end_leases(app: Path) -> None:
 async def read(turn: Any) -> list[Event]:
     async with turn as events:
         return [event async for event in events]
+
+
+async def read_all(events: AsyncIterator[Event]) -> None:
+    async for _ in events:
+        pass
 
 
 def prompts(model: ScriptedConnector, call: int) -> list[tuple[str, str]]:
@@ -234,6 +240,39 @@ async def test_leaving_a_turn_keeps_the_text_so_far(make_app: MakeApp) -> None:
         assert answer.complete
         await read(chat.send("And now?"))
         assert len(await chat.messages()) == 4
+
+
+async def test_an_answer_whose_reader_leaves_while_it_is_stored_is_kept_whole(
+    make_app: MakeApp,
+) -> None:
+    app = app_with(make_app)
+
+    async def unlock(lock: sqlite3.Connection) -> None:
+        await wait_all_tasks_blocked()
+        lock.rollback()
+        lock.close()
+
+    async with (
+        opened(app, "One two.", "Next.") as host,
+        host.chat("a", identity=ADA) as chat,
+        anyio.create_task_group() as tasks,
+    ):
+        async with chat.send("Count.") as events:
+            await anext(events)
+            lock = sqlite3.connect(app / ".groundhook/chats.sqlite", isolation_level=None)
+            lock.execute("begin immediate")
+            # The end of the turn waits for this write, and this write for the lock.
+            tasks.start_soon(host.chats.upkeep.probe)
+            await wait_all_tasks_blocked()
+            async with anyio.create_task_group() as reader:
+                reader.start_soon(read_all, events)
+                await wait_all_tasks_blocked()
+                reader.cancel_scope.cancel()
+            tasks.start_soon(unlock, lock)
+        answer = (await chat.messages())[-1].answer
+        assert answer is not None
+        assert (answer.content, answer.errors) == ("One two.", ())
+        await read(chat.send("And now?"))
 
 
 async def test_stopping_a_turn_ends_it_for_its_reader(make_app: MakeApp) -> None:
