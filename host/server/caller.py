@@ -51,7 +51,7 @@ _JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     """The person or program behind a request. `name` is for logs and limits; `assistants` are those
-    that may be used (None: all that are offered)."""
+    that may be used (None: all that are offered). `acts_for`: the body may name the person."""
 
     identity: Identity
     name: str
@@ -174,7 +174,9 @@ class SignIn:
         return of_key(key)
 
     def acting(self, caller: Caller, user: str) -> Caller:
-        """Return the person named in the body of a request, whose key acts for others."""
+        """Return the person named in the body of a request, whose key acts for others. Where its
+        headers named one, the body does not count: programs pass on bodies that their users
+        wrote."""
         if not caller.acts_for or not user:
             return caller
         return _for_user(caller, _check_id(user, "user"), "")
@@ -263,7 +265,9 @@ def _acting(caller: Caller, key: Key, request: Request) -> Caller:
                 "this key needs the signed user token, and the request has plain headers",
                 hint="set FORWARD_USER_INFO_HEADER_JWT_SECRET in Open WebUI",
             )
-        return _for_user(caller, signed_user(token, key.jwt_secret), "") if token else caller
+        if not token:
+            return replace(caller, acts_for=False)
+        return _for_user(caller, signed_user(token, key.jwt_secret), "")
     ours, team, openwebui = (_read_header(request, name) for name in ACTING_HEADERS)
     user = ours or openwebui
     if not user:
@@ -275,7 +279,7 @@ def _for_user(caller: Caller, user: str, team: str) -> Caller:
     identity = caller.identity.model_copy(
         update={"user_id": f"{caller.name}:{user}", "team_id": team or caller.identity.team_id}
     )
-    return replace(caller, identity=identity)
+    return replace(caller, identity=identity, acts_for=False)
 
 
 def _check_id(text: str, where: str) -> str:

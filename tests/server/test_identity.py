@@ -188,6 +188,31 @@ def test_with_a_secret_only_the_signed_token_of_open_webui_counts(serve: Serve) 
             assert client.get("/api/me", headers=headers).status_code == 401
 
 
+def test_the_body_names_a_person_only_where_headers_may_and_do_not(serve: Serve) -> None:
+    secret = "s" * 40
+    keys = [
+        {"name": "plain", "key": READER, "acts_for": True},
+        {"name": "signed", "key": OTHER, "acts_for": True, "jwt_secret": secret},
+    ]
+    claims = {"sub": "ada", "iss": "open-webui", "exp": int(time.time()) + 60}
+    token = {"x-openwebui-user-jwt": jwt.encode(claims, secret, algorithm="HS256")}
+    ada, bob = {"x-groundhook-user": "ada"}, {"x-groundhook-user": "bob"}
+    body = {"model": "talks", "messages": [{"role": "user", "content": "?"}], "user": "bob"}
+
+    def statuses(client: httpx.Client, asks: dict[str, str], *readers: dict[str, str]) -> list[int]:
+        asked = client.post("/v1/chat/completions", json=body, headers=asks)
+        turn = f"/api/turns/{asked.headers['x-groundhook-turn']}"
+        return [client.get(turn, headers=reader).status_code for reader in readers]
+
+    with serve(auth={"keys": keys}) as served:
+        with served.client(READER) as client:
+            assert statuses(client, {}, bob, ada) == [200, 404]
+            assert statuses(client, ada, bob, ada) == [404, 200]
+        with served.client(OTHER) as client:
+            assert statuses(client, token, token, {}) == [200, 404]
+            assert statuses(client, {}, token, {}) == [404, 200]
+
+
 def test_a_token_of_the_provider_is_the_person_that_it_names(
     serve: Serve, provider: Provider
 ) -> None:
