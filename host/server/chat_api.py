@@ -89,7 +89,9 @@ async def list_chats(call: Call) -> Response:
     """Return the caller's chats, the last changed first."""
     wanted = call.request.query_params
     limit = wanted.get("limit", "50")
-    if not (limit.isascii() and limit.isdecimal() and 0 < int(limit[:9]) <= MOST_LISTED):
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 10):
+        limit = "0"
+    if not 0 < int(limit) <= MOST_LISTED:
         raise UsageError(f"limit must be 1 to {MOST_LISTED}")
     page = Page(
         limit=int(limit),

@@ -179,6 +179,14 @@ def test_a_chat_of_somebody_else_does_not_exist(client: httpx.Client, served: Se
         assert reader.get("/api/chats").status_code == 403
 
 
+@pytest.mark.parametrize(
+    "limit", ["0", "201", "0000000010000", "000000001" + "1" * 5000, "²", "-1"]
+)
+def test_a_page_of_chats_has_a_limit(client: httpx.Client, limit: str) -> None:
+    refused = client.get("/api/chats", params={"limit": limit})
+    assert (refused.status_code, refused.json()["detail"]) == (400, "limit must be 1 to 200")
+
+
 def test_a_key_without_a_user_has_no_chats(serve: Serve) -> None:
     keys = [{"name": "nobody", "key": OTHER}]
     with serve(auth={"keys": keys}) as served, served.client(OTHER) as client:
