@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from groundhook.host.app.host import Host
 from groundhook.host.config.package import Package
 from groundhook.host.core.errors import HostError, UnknownName, UsageError
+from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.ports import ModelCall, TextDelta
 from groundhook.host.core.server_settings import ServerScope, ServerSettings
 from groundhook.host.core.types.base import Value
@@ -200,9 +201,10 @@ class Call:
             yield reader
 
     async def until_over(self, running: TurnLog) -> bool:
-        """Wait for the end of a turn; return False if the client leaves before."""
+        """Wait for the end of a turn; return False if the client leaves before. Raises StorageError
+        for a stored turn that can no longer be read."""
         over = False
-        with self.reading(running, 0) as reader:
+        with self.reading(running, 0) as reader, unwrap_exception_groups():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._until_left, tasks.cancel_scope)
                 while await reader.next() is not None:

@@ -24,6 +24,7 @@ from groundhook.host.server.running import ServerTurn, StartTurn, TurnParameters
 log = logging.getLogger("groundhook.server")
 
 SWEEP_S = 10.0
+LOOK_AGAIN_S = 1.0  # at least this long between two looks for readers in other processes
 
 
 @dataclass
@@ -38,6 +39,7 @@ class ServerTurns:
     _under_way: Counter[str] = field(default_factory=Counter)  # by owner
     _answers_without_log: set[anyio.CancelScope] = field(default_factory=set)
     _freed: anyio.Event = field(default_factory=anyio.Event)  # set when one is over
+    _drained: bool = False  # whether turns that begin now are stopped at once
 
     @property
     def under_way(self) -> int:
@@ -68,6 +70,8 @@ class ServerTurns:
         MCP). The yielded scope is cancelled when `drain` ends the turns."""
         with anyio.CancelScope() as scope:
             self._answers_without_log.add(scope)
+            if self._drained:
+                scope.cancel()
             try:
                 yield scope
             finally:
@@ -92,16 +96,18 @@ class ServerTurns:
         linger_s = self.settings.linger_s if linger_s is None else linger_s
         if running.ask.leaving == "continue":
             return
-        if linger_s:
+        if linger_s or running.ask.read_elsewhere is not None:
             self._tasks.start_soon(self._linger, running, linger_s, running.visits)
         else:
             running.stop()
 
     async def drain(self, seconds: float) -> None:
-        """Wait at most so many seconds for the turns under way to end, then stop the others."""
+        """Wait at most so many seconds for the turns under way to end, then stop the others, also
+        those that are about to begin."""
         with anyio.move_on_after(seconds):
             while self.under_way:
                 await self._freed.wait()
+        self._drained = True
         for running in self._turns.values():
             running.stop("host_closed")
         for scope in self._answers_without_log:
@@ -117,6 +123,7 @@ class ServerTurns:
                 return
             if elsewhere is None or not await elsewhere(running.turn_id):
                 break
+            seconds = max(seconds, LOOK_AGAIN_S)
         if running.visits == visits:
             running.stop()
 
@@ -144,6 +151,8 @@ class ServerTurns:
                             own_reservation = reservation.pop_all()
                             running.append(event)
                             task_status.started(running)
+                            if self._drained:
+                                running.stop("host_closed")
                         else:
                             running.append(event)
                         if running.size > log_bytes:

@@ -6,10 +6,11 @@ import gc
 import json
 import weakref
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from groundhook import open_host
 from groundhook.host.app.host import Host
@@ -71,6 +72,41 @@ async def test_a_reader_that_came_back_and_left_is_waited_for_anew(make_app: Mak
             pass
         await running.wait_until_over()
         assert [each.event.type for each in running.log if each.event.type == "error"] == []
+
+
+async def test_a_turn_that_is_about_to_begin_when_the_server_stops_is_stopped_as_well(
+    make_app: MakeApp,
+) -> None:
+    stopped, begins = anyio.Event(), []
+
+    @asynccontextmanager
+    async def enter(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
+        await stopped.wait()  # as for a store that is locked
+        async with host.stream("slow", "Is it so?") as events:
+            yield events
+
+    async with (
+        open_host(make_app(APP)) as host,
+        open_server_turns(host, StreamSettings(), lambda _: None) as turns,
+    ):
+
+        async def begin() -> None:
+            ask = TurnParameters(owner="user", assistant_id="slow", leaving="continue")
+            begins.append(await turns.begin(ask, enter, ExitStack()))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(begin)
+            await anyio.wait_all_tasks_blocked()
+            await turns.drain(0)
+            stopped.set()
+        with anyio.fail_after(10):
+            await begins[0].wait_until_over()
+        ends = [logged.event for logged in begins[0].log[-2:]]
+        assert [event.type for event in ends] == ["error", "stream_end"]
+        assert begins[0].reason == "host_closed"
+        with turns.answer_without_log() as scope:
+            await anyio.lowlevel.checkpoint()
+        assert scope.cancelled_caught
 
 
 async def test_a_reader_that_takes_nothing_is_closed_and_counted(make_app: MakeApp) -> None:

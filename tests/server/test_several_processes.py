@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
@@ -94,6 +96,56 @@ def test_a_turn_goes_on_while_a_reader_at_another_process_reads_it(
                     httpx.get(f"{pair[0].url}/healthz")
                     assert two.get(f"/api/turns/{turn}").json()["state"] == "running"
         assert until(one, turn, "done")["error"]["code"] == "stopped"  # type: ignore[index]
+
+
+def test_a_reader_at_another_process_keeps_a_turn_that_is_else_stopped_at_once(
+    tmp_path: Path,
+) -> None:
+    app = write(tmp_path / "app", {**APP, "agent/agent.yml": settings(streams={"linger_s": 0})})
+    with (
+        serving(app, workers=2) as first,
+        serving(app, workers=2) as second,
+        first.client() as one,
+        second.client() as two,
+    ):
+        with one.stream("POST", "/api/turns", json=LATE) as answer:
+            turn = answer.headers["x-groundhook-turn"]
+            with two.stream("GET", f"/api/turns/{turn}/events") as elsewhere:
+                lines = elsewhere.iter_lines()
+                assert "event: stream_start" in (next(lines) for _ in range(10))
+                answer.close()
+                while "groundhook_streams_open 0.0" not in one.get("/metrics").text:
+                    pass
+                assert one.get(f"/api/turns/{turn}").json()["state"] == "running"
+                assert two.post(f"/api/turns/{turn}/stop").status_code == 202
+        with one.stream("POST", "/api/turns", json=LATE) as answer:
+            turn = answer.headers["x-groundhook-turn"]
+        assert until(one, turn, "done")["error"]["code"] == "stopped"  # type: ignore[index]
+
+
+def test_a_stored_turn_that_can_no_longer_be_read_is_not_available(
+    pair: list[Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_turns, "PATIENCE_S", 0)
+    headers = {"idempotency-key": "one"}
+    answers: list[httpx.Response] = []
+    file = pair[0].app / ".groundhook/chats.sqlite"
+    with (
+        pair[0].client() as one,
+        pair[1].client(accept="application/json") as two,
+        closing(sqlite3.connect(file)) as db,
+        one.stream("POST", "/api/turns", json=LATE, headers=headers),
+    ):
+        again = Thread(
+            target=lambda: answers.append(two.post("/api/turns", json=LATE, headers=headers))
+        )
+        again.start()
+        while not db.execute("select 1 from turns where read_until > 0").fetchall():
+            pass
+        db.execute("alter table logs rename to moved")
+        again.join()
+        db.execute("alter table moved rename to logs")
+    assert (answers[0].status_code, answers[0].json()["code"]) == (503, "storage")
 
 
 def test_a_turn_that_could_not_begin_is_not_stored(pair: list[Served]) -> None:
