@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed
+from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.rules_time import date_led
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
@@ -19,7 +19,7 @@ LAST_HOUR, LAST_MINUTE, NOON = 23, 59, 12
 BOUNDS = {"after": (">",), "since": (">=",), "before": ("<",), "until": ("<=",), "during": ()}
 
 
-def time_of_day(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def time_of_day(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """A time of day, next to the day that it belongs to."""
     found = _range(cursor, i) or _bound(cursor, i)
     if found is None:
@@ -27,11 +27,10 @@ def time_of_day(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     bounds, end = found
     later = date_led(cursor, draft, end)
     day = _day_of(cursor, later.wheres if later else ()) or _day_of(
-        cursor, draft.pieces[-1][2] if draft.pieces else ()
+        cursor, draft.pieces[-1].wheres if draft.pieces else ()
     )
     if day is None:
-        places = tuple(range(i, end))
-        return Parsed(end, not_understood=places, idle=places)
+        return Parsed(end).unplaced(range(i, end))
     field, start = day
     wheres = tuple(
         Where(field=field.name, op=op, value=dates.stored(start + since_midnight, field.kind))

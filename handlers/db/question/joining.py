@@ -11,15 +11,15 @@ all may hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
-from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from groundhook.handlers.db.dsl import conditions
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import Draft
+from groundhook.handlers.db.question.parsed import Parsed, Piece
 from groundhook.handlers.db.question.wheres import (
     opposite,
     require_all,
@@ -31,60 +31,59 @@ from groundhook.handlers.db.question.wheres import (
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
-Piece = tuple[int, int, list[Where]]
-T = TypeVar("T")
 RECORDS = (sense.ModelRef, sense.Pronoun, sense.Everything)  # begin a description of their own
 
 
 class _Alternatives(NamedTuple):
-    """The pieces after each "or", by number: those that begin a whole of their own, and those that
-    are alternatives to the piece before them alone."""
+    """Where the pieces after each "or" begin: those that begin a description of their own, and
+    those that are alternatives to the piece before them alone. Notes on each other "or"."""
 
-    apart: list[int]
+    apart: set[int]
     beside: set[int]
+    notes: list[str]
 
 
-def join_conditions(cursor: Cursor, draft: Draft) -> list[Where]:
-    """Return the conditions of a question, all of which must hold. An "or" that joins no two
-    conditions is noted in the draft."""
+def join_conditions(cursor: Cursor, draft: Parsed) -> tuple[list[Where], Parsed]:
+    """Return the conditions of a question, all of which must hold, and the question with notes on
+    what was not joined."""
     for at in reversed(draft.exceptions):
-        _negate_exception(cursor, draft, at)
-    return _join_pieces(cursor, draft)
+        draft = _negate_exception(cursor, draft, at)
+    notes = _place_alternatives(cursor, draft).notes
+    return _join_pieces(cursor, draft), replace(draft, notes=(*draft.notes, *notes))
 
 
-def _negate_exception(cursor: Cursor, draft: Draft, at: int) -> None:
+def _negate_exception(cursor: Cursor, draft: Parsed, at: int) -> Parsed:
     """Put the opposite of the conditions behind an exception in their place. They are reported if
     there are none, or if no query can express it."""
     end = _end_of_clause(cursor, draft, at)
-    within, draft.pieces = _part(draft.pieces, lambda piece: at < piece[0] < end)
-    inside, draft.alternatives = _part(draft.alternatives, lambda place: at < place < end)
-    unknown, known = _part(draft.not_understood, lambda place: at < place < end)
-    wheres = _join_pieces(cursor, Draft(pieces=within, alternatives=inside))
-    if len(within) > 1:
-        text = cursor.text(at, within[-1][1])
-        draft.notes.append(f"only records for which all of {text!r} holds were omitted")
-    if unknown and not within:  # "except those by Tolstoy"
-        draft.excluded, draft.not_understood = [*draft.excluded, *unknown], known
-        return
-    draft.idle.update(unknown)
-    if within and not _of_many(cursor, wheres):
-        against = list(opposite(wheres, cursor.lexicon.fields))
-        draft.pieces = sorted([*draft.pieces, (at, within[-1][1], against)], key=itemgetter(0))
-        return
-    places = {at, *(place for start, last, _ in within for place in range(start, last))}
-    draft.not_understood = sorted({*draft.not_understood, *places})
-    draft.idle |= places
-    draft.refused = True
+    within = tuple(piece for piece in draft.pieces if at < piece.start < end)
+    inside = tuple(one for one in draft.alternatives if at < one < end)
+    unknown = tuple(one for one in draft.not_understood if at < one < end)
+    outside = tuple(one for one in draft.alternatives if one not in inside)
+    draft = replace(draft, alternatives=outside)
+    if not within:
+        return _exclude(draft, unknown) if unknown else replace(draft.without([], at), refused=True)
+    draft = replace(draft, idle=(*draft.idle, *unknown))
+    wheres = _join_pieces(cursor, Parsed(pieces=within, alternatives=inside))
+    if _of_many(cursor, wheres):
+        return replace(draft.without(within, at), refused=True)
+    whole = Piece(at, within[-1].end, opposite(wheres, cursor.lexicon.fields))
+    text = cursor.text(at, whole.end)
+    note = [f"only records for which all of {text!r} holds were omitted"] * (len(within) > 1)
+    first, last = draft.pieces.index(within[0]), draft.pieces.index(within[-1])
+    pieces = (*draft.pieces[:first], whole, *draft.pieces[last + 1 :])
+    return replace(draft, pieces=pieces, notes=(*draft.notes, *note))
 
 
-def _part(listed: list[T], chosen: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-    """Return those that are chosen, and the others."""
-    return [one for one in listed if chosen(one)], [one for one in listed if not chosen(one)]
+def _exclude(draft: Parsed, unknown: tuple[int, ...]) -> Parsed:
+    """ "except those by Tolstoy": the records with these words are omitted."""
+    left = tuple(one for one in draft.not_understood if one not in unknown)
+    return replace(draft, not_understood=left, excluded=(*draft.excluded, *unknown))
 
 
-def _end_of_clause(cursor: Cursor, draft: Draft, at: int) -> int:
+def _end_of_clause(cursor: Cursor, draft: Parsed, at: int) -> int:
     """Return the position of the first mark behind a position that is in no piece."""
-    within = {i for start, end, _ in draft.pieces for i in range(start, end)}
+    within = {i for piece in draft.pieces for i in range(piece.start, piece.end)}
     marks = (i for i in range(at, len(cursor.tokens)) if cursor.is_mark(i, ",;:."))
     return next((i for i in marks if i not in within), len(cursor.tokens))
 
@@ -102,34 +101,40 @@ def _of_many(cursor: Cursor, wheres: Sequence[Where]) -> list[Field]:
     return [field for field in fields if field is not None and cursor.many(field)]
 
 
-def _join_pieces(cursor: Cursor, draft: Draft) -> list[Where]:
-    pieces, (apart, beside) = draft.pieces, _place_alternatives(cursor, draft)
-    if not apart and (starts := _find_groups(cursor, pieces, beside)):
-        shared = _join(cursor, pieces, range(starts[0]), beside)
+def _join_pieces(cursor: Cursor, draft: Parsed) -> list[Where]:
+    apart, beside, _ = _place_alternatives(cursor, draft)
+    if not apart and (starts := _find_groups(cursor, draft.pieces, beside)):
+        shared, *groups = _split(draft.pieces, starts)
         # An "or" before a group joins whole groups, not the two conditions beside it.
-        groups = [
-            require_all(_join(cursor, pieces, range(start, end), beside - {start}))
-            for start, end in pairwise([*starts, len(pieces)])
-        ]
-        return [*shared, Where(any_of=tuple(groups))]
-    bounds = [0, *sorted(set(apart)), len(pieces)]
-    parts = [_join(cursor, pieces, range(start, end), beside) for start, end in pairwise(bounds)]
+        each = [require_all(_join(cursor, group, beside - starts)) for group in groups]
+        return [*_join(cursor, shared, beside), Where(any_of=tuple(each))]
+    parts = [_join(cursor, part, beside) for part in _split(draft.pieces, apart)]
     return parts[0] if len(parts) == 1 else [require_any([require_all(part) for part in parts])]
 
 
-def _place_alternatives(cursor: Cursor, draft: Draft) -> _Alternatives:
+def _split(pieces: Sequence[Piece], starts: set[int]) -> list[list[Piece]]:
+    """Return the pieces before the first of these positions, and those from each of them on."""
+    parts: list[list[Piece]] = [[]]
+    for piece in pieces:
+        if piece.start in starts:
+            parts.append([])
+        parts[-1].append(piece)
+    return parts
+
+
+def _place_alternatives(cursor: Cursor, draft: Parsed) -> _Alternatives:
     """Return what each "or" of the question joins."""
-    found = _Alternatives([], set())
+    found = _Alternatives(set(), set(), [])
     for at in draft.alternatives:
-        right = next((number for number, piece in enumerate(draft.pieces) if piece[0] > at), None)
+        right = next(
+            (number for number, piece in enumerate(draft.pieces) if piece.start > at), None
+        )
         if right is None or not _joins_pieces(draft, at, draft.pieces[right]):
-            draft.notes.append(
-                f"the words around {cursor.typed[at].text!r} were not read as alternatives"
-            )
-        elif _begins_description(cursor, draft.pieces, at, right):
-            found.apart.append(right)
+            word = cursor.typed[at].text
+            found.notes.append(f"the words around {word!r} were not read as alternatives")
         else:
-            found.beside.add(right)
+            apart = _begins_description(cursor, draft.pieces, at, right)
+            (found.apart if apart else found.beside).add(draft.pieces[right].start)
     return found
 
 
@@ -137,101 +142,90 @@ def _begins_description(cursor: Cursor, pieces: Sequence[Piece], at: int, right:
     """Return whether a description of records begins between an "or" at `at` and the end of the
     pieces beside `right`: a word for the records is there, or a value of a field that the pieces
     before have too ("toys or discontinued books")."""
-    if any(cursor.is_(i, *RECORDS) for i in range(at + 1, pieces[right][0])):
+    if any(cursor.is_(i, *RECORDS) for i in range(at + 1, pieces[right].start)):
         return True
     before = {_value_field(cursor, piece) for piece in pieces[:right]} - {""}
     for piece, following in pairwise(pieces[right:]):
-        if piece[1] < following[0]:
+        if piece.end < following.start:
             break
         if _value_field(cursor, following) in before:
             return True
     return False
 
 
-def _joins_pieces(draft: Draft, at: int, right: Piece) -> bool:
+def _joins_pieces(draft: Parsed, at: int, right: Piece) -> bool:
     """Return whether a condition is before an "or", and only words that were understood are between
     it and the condition after it."""
-    between = range(at + 1, right[0])
-    return any(end <= at for _, end, _ in draft.pieces) and not any(
-        i in between for i in draft.not_understood
-    )
+    before = any(piece.end <= at for piece in draft.pieces)
+    return before and not any(at < i < right.start for i in draft.not_understood)
 
 
-def _find_groups(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list[int]:
+def _find_groups(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> set[int]:
     """Return where each group of pieces begins if several groups have a value of the same field and
     a condition of their own. The groups are joined by "or", or have conditions on the same fields.
     Empty if the question has no such groups."""
     names = [_value_field(cursor, piece) for piece in pieces]
     for first, name in enumerate(names):
-        starts = [number for number in range(first, len(pieces)) if names[number] == name]
-        if name and _begin_groups(pieces, starts, beside):
+        starts = {pieces[i].start for i in range(first, len(pieces)) if names[i] == name}
+        if name and _begin_groups(_split(pieces, starts)[1:], beside):
             return starts
-    return []
+    return set()
 
 
-def _begin_groups(pieces: Sequence[Piece], starts: Sequence[int], beside: set[int]) -> bool:
-    """Return whether several groups begin at these pieces, each with conditions of its own."""
-    if len(starts) < 2 or any(one + 1 == other for one, other in pairwise(starts)):
+def _begin_groups(groups: Sequence[Sequence[Piece]], beside: set[int]) -> bool:
+    """Return whether there are several groups, each with conditions of its own."""
+    if len(groups) < 2 or any(len(group) < 2 for group in groups[:-1]):
         return False
-    groups = [pieces[start + 1 : end] for start, end in pairwise([*starts, len(pieces)])]
-    fields = [{where.field for _, _, wheres in group for where in wheres} for group in groups]
-    return beside.issuperset(starts[1:]) or bool(set.intersection(*fields))
+    fields = [{one.field for piece in group[1:] for one in piece.wheres} for group in groups]
+    return beside.issuperset(group[0].start for group in groups[1:]) or bool(
+        set.intersection(*fields)
+    )
 
 
 def _value_field(cursor: Cursor, piece: Piece) -> str:
     """Return the text field for which a piece has one value; "" for any other piece."""
-    where = piece[2][0]
-    known = (
-        cursor.lexicon.fields.get(where.field)
-        if len(piece[2]) == 1 and where.group is None
-        else None
-    )
+    where, several = piece.wheres[0], len(piece.wheres) > 1
+    known = None if several or where.group else cursor.lexicon.fields.get(where.field)
     return where.field if known is not None and known.kind == "text" and where.op == "=" else ""
 
 
 def _have_no_common_day(one: Sequence[Where], other: Sequence[Where]) -> bool:
     """Return whether these are two spans of the same date field that have no day in common."""
-    spans = [
-        {where.op: where for where in wheres if where.group is None} for wheres in (one, other)
-    ]
-    if any(
-        len(wheres) != 2 or set(span) != {">=", "<"}
-        for wheres, span in zip((one, other), spans, strict=True)
-    ):
+    spans = [{where.op: where for where in wheres if not where.group} for wheres in (one, other)]
+    if any(set(span) != {">=", "<"} for span in spans):
         return False
     fields = {where.field for span in spans for where in span.values()}
-    ends = [(span[">="].value, span["<"].value) for span in spans]
-    return len(fields) == 1 and (ends[0][1] <= ends[1][0] or ends[1][1] <= ends[0][0])
+    (start, end), (later, last) = ((span[">="].value, span["<"].value) for span in spans)
+    return len(fields) == 1 and (end <= later or last <= start)
 
 
 def _are_listed(cursor: Cursor, one: Piece, other: Piece) -> bool:
     """Return whether "and", "or" or a comma joins two pieces, and not "but"."""
-    between = range(one[1], other[0])
-    return any(
-        cursor.is_(i, sense.And, sense.Or) or cursor.is_mark(i, ",") for i in between
-    ) and not any(cursor.is_(i, sense.But) for i in between)
+    between = range(one.end, other.start)
+    joined = (cursor.is_(i, sense.And, sense.Or) or cursor.is_mark(i, ",") for i in between)
+    return any(joined) and not any(cursor.is_(i, sense.But) for i in between)
 
 
-def _join(cursor: Cursor, pieces: Sequence[Piece], numbers: range, beside: set[int]) -> list[Where]:
-    """Return the conditions of some pieces. `beside` has the numbers of the pieces that are
-    alternatives to the piece before them."""
-    groups: list[list[list[Where]]] = []
-    for number in numbers:
-        if groups and (
-            number in beside
-            or (
-                _are_listed(cursor, *pieces[number - 1 : number + 1])
-                and _have_no_common_day(groups[-1][-1], pieces[number][2])
-            )
-        ):
-            groups[-1].append(pieces[number][2])
+def _join(cursor: Cursor, pieces: Sequence[Piece], beside: set[int]) -> list[Where]:
+    """Return the conditions of some pieces. `beside` are where those begin that are alternatives to
+    the piece before them."""
+    groups: list[list[Piece]] = []
+    for piece in pieces:
+        before = groups[-1][-1] if groups else None
+        if before and (piece.start in beside or _excludes(cursor, before, piece)):
+            groups[-1].append(piece)
         else:
-            groups.append([pieces[number][2]])
+            groups.append([piece])
     joined: list[Where] = []
-    for group in groups:
-        parts = [require_all(wheres) for wheres in group]
-        joined += group[0] if len(group) == 1 else [require_any(parts)]
+    for first, *others in groups:
+        parts = [require_all(piece.wheres) for piece in (first, *others)]
+        joined += [require_any(parts)] if others else first.wheres
     return _merge_values(cursor, joined)
+
+
+def _excludes(cursor: Cursor, one: Piece, other: Piece) -> bool:
+    """Return whether two pieces that are listed cannot both hold."""
+    return _are_listed(cursor, one, other) and _have_no_common_day(one.wheres, other.wheres)
 
 
 def _merge_values(cursor: Cursor, wheres: Sequence[Where]) -> list[Where]:

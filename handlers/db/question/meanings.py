@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TypeVar
 
 from groundhook.handlers.db.question import sense, when
-from groundhook.handlers.db.question.draft import About
 from groundhook.handlers.db.question.lexicon import Lexicon
+from groundhook.handlers.db.question.parsed import About
 from groundhook.handlers.db.question.tokens import Token
 
 M = TypeVar("M", bound=sense.Sense)
@@ -86,6 +87,18 @@ class Meanings:
 
     def _may_be(self, i: int, *kinds: type[sense.Sense]) -> bool:
         return any(isinstance(meaning, kinds) for meaning in self._meanings(i)[0])
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The positions at which the phrases of the question begin."""
+        starts = [0]
+        while (end := max(self.after(starts[-1]), starts[-1] + 1)) < len(self.tokens):
+            starts.append(end)
+        return tuple(starts)
+
+    def said(self, *kinds: type[sense.Sense]) -> bool:
+        """Return whether a phrase of the question has one of these meanings."""
+        return any(self.is_(i, *kinds) for i in self.starts)
 
     def _begins(self, i: int) -> bool:
         """Return whether only fillers come before a position."""
@@ -233,10 +246,8 @@ class Meanings:
 
     def back(self, i: int) -> int:
         """Return where the phrase before a position begins, skipping filler words."""
-        starts = [0]
-        while (end := max(self.after(starts[-1]), starts[-1] + 1)) < i:
-            starts.append(end)
-        return next((at for at in reversed(starts) if at == 0 or not self.is_(at, sense.Filler)), 0)
+        before = (at for at in reversed(self.starts) if at < i)
+        return next((at for at in before if at == 0 or not self.is_(at, sense.Filler)), 0)
 
     def text(self, start: int, end: int) -> str:
         """Return the text as typed; the pieces of a compound are joined again."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import Bound
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor, without_point
-from groundhook.handlers.db.question.draft import Draft
+from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.time_fields import field_before
 from groundhook.handlers.db.schema import Field
 
@@ -33,7 +33,7 @@ LIKE = {
 LONGEST_LIFE = 120  # years
 
 
-def bounded_field(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found | None:
+def bounded_field(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found | None:
     """Return the field of a bound that begins at `i`: "€40 a day" is about a price for a day."""
     found = _find_field(cursor, draft, i, bound)
     rate = rated(cursor, found[1]) if found else None
@@ -44,7 +44,7 @@ def bounded_field(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found |
     return (field, rate[1]) if field else found
 
 
-def _find_field(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found | None:
+def _find_field(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found | None:
     """Return the field of a bound: the one that is named, or that the words beside it select, or a
     price."""
     if bound.of is not None:
@@ -56,7 +56,7 @@ def _find_field(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found | N
     return said or _of_comparison(cursor, draft, i, bound)
 
 
-def _of_comparison(cursor: Cursor, draft: Draft, i: int, bound: Bound) -> Found | None:
+def _of_comparison(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found | None:
     """Return the field of a comparison that names none: by its unit, by what it compares, by the
     verb after it, by the condition before ("under 20 or over 1000"), or a price. None if the word
     after it makes it a count of something else."""

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed
-from groundhook.handlers.db.question.joining import Piece, join_conditions
+from groundhook.handlers.db.question.joining import join_conditions
 from groundhook.handlers.db.question.lexicon import Lexicon
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
+from groundhook.handlers.db.question.parsed import Parsed, Piece
 from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
 from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, MOST_TOKENS, Token, tokens_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
@@ -105,25 +105,21 @@ def read_question(
 
 def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Reading:
     """Return the reading of a question for one model."""
-    cursor, draft = Cursor(tokens, lexicon, now), Draft()
-    i = 0
-    while i < len(cursor.tokens):
-        before = len(draft.wheres)
+    cursor, draft = Cursor(tokens, lexicon, now), Parsed()
+    while (i := draft.end) < len(cursor.tokens):
         rules = RULES if cursor.at(i)[0] or cursor.tokens[i].kind != "word" else RULES_UNKNOWN
-        found = next((one for rule in rules if (one := rule(cursor, draft, i)) is not None), None)
-        if found is None:
-            idle = cursor.is_(i, *ABOUT_OTHERS)
-            end = cursor.at(i)[1] if idle else i + 1
-            left = tuple(range(i, end))
-            draft.take(Parsed(end, not_understood=left, idle=left if idle else ()))
-        else:
-            end = draft.take(found)
-            cursor.about = found.about or cursor.about
-            _note_corrections(cursor, draft, i, end)
-            if len(draft.wheres) > before:
-                draft.pieces.append((i, end, draft.wheres[before:]))
-        i = end
+        tried = (rule(cursor, draft, i) for rule in rules)
+        found = next((one for one in tried if one is not None), None) or _leave_over(cursor, i)
+        cursor.about = found.about or cursor.about
+        draft = draft.then(_note_corrections(cursor, i, found))
     return _finish(cursor, draft)
+
+
+def _leave_over(cursor: Cursor, i: int) -> Parsed:
+    """Return the words here as not understood."""
+    if cursor.is_(i, *ABOUT_OTHERS):
+        return Parsed(cursor.after(i)).unplaced(range(i, cursor.after(i)))
+    return Parsed(i + 1, not_understood=(i,))
 
 
 def _choose(readings: list[Reading]) -> list[Reading]:
@@ -159,21 +155,18 @@ def _rank(reading: Reading) -> tuple[int, bool, int, int, int, bool]:
     )
 
 
-def _withdraw_uncertain(cursor: Cursor, draft: Draft) -> None:
+def _withdraw_uncertain(cursor: Cursor, draft: Parsed) -> Parsed:
     """Remove conditions that may be wrong: the one after a "not" that was not understood, which may
     mean the opposite, and the object of a comparison that was not understood ("more expensive than
     the iPad" is not about the iPad)."""
-    unread = (sense.Not, sense.But, sense.Compare)
-    for at in [i for i in draft.not_understood if cursor.is_(i, *unread)]:
-        piece = _find_object(cursor, draft, at)
-        if piece is not None:
-            draft.pieces.remove(piece)
-            draft.wheres = [where for where in draft.wheres if where not in piece[2]]
-            draft.not_understood = sorted({*draft.not_understood, *range(*piece[:2])})
-            draft.idle.update(range(*piece[:2]))
+    for at in draft.not_understood:
+        if cursor.is_(at, sense.Not, sense.But, sense.Compare):
+            piece = _find_object(cursor, draft, at)
+            draft = draft.without([piece]) if piece else draft
+    return draft
 
 
-def _find_object(cursor: Cursor, draft: Draft, at: int) -> Piece | None:
+def _find_object(cursor: Cursor, draft: Parsed, at: int) -> Piece | None:
     """Return the first piece after a word at `at`, if only words without a meaning of their own are
     between them; after a "not" also words that were not understood."""
     start, negated = cursor.at(at)[1], cursor.is_(at, sense.Not, sense.But)
@@ -188,39 +181,43 @@ def _find_object(cursor: Cursor, draft: Draft, at: int) -> Piece | None:
     return piece if near else None
 
 
-def _finish(cursor: Cursor, draft: Draft) -> Reading:
+def _finish(cursor: Cursor, draft: Parsed) -> Reading:
     """Return the reading of a question whose last word has been read."""
-    _withdraw_uncertain(cursor, draft)
-    conditions = join_conditions(cursor, draft)  # adds notes
+    given = _withdraw_uncertain(cursor, draft)
+    conditions, draft = join_conditions(cursor, given)
     words = _sort_words(cursor, draft, draft.not_understood)
     excluded = _sort_words(cursor, draft, draft.excluded)
     wheres = (*conditions, *_search_words([*draft.phrases, *words.searched], excluded.searched))
-    draft.notes += [f"records with {word!r} were omitted" for word in excluded.searched]
-    effects = _count_effects(draft)
-    far = _count_far(draft)
+    omitted = [f"records with {word!r} were omitted" for word in excluded.searched]
+    effects, far = _count_effects(given), _count_far(given)
     left = {*draft.not_understood, *draft.excluded}
+    listed = draft.named_at is not None or cursor.said(sense.Everything)
     return Reading(
         _build_query(cursor, draft, wheres),
         understood=tuple(token.text for i, token in enumerate(cursor.typed) if i not in left),
         not_understood=(*words.reported, *excluded.reported),
-        notes=tuple(dict.fromkeys(draft.notes)),
+        notes=tuple(dict.fromkeys([*draft.notes, *omitted])),
         named_at=draft.named_at,
         effects=effects,
-        requests_something=bool(wheres or effects or draft.listing or draft.named_at is not None),
+        requests_something=bool(wheres or effects or listed),
         left_out=tuple(words.left_out),
         refused=draft.refused,
         far=far,
-        lead=_find_lead(draft) if far else 0,
-        titled=any(where.field == cursor.lexicon.schema.title for where in draft.wheres),
-        fits_person=not draft.person or cursor.lexicon.of_persons,
+        lead=_find_lead(given) if far else 0,
+        titled=any(where.field == cursor.lexicon.schema.title for where in given.conditions),
+        fits_person=not cursor.said(sense.Person) or cursor.lexicon.of_persons,
         lists=_requests_list(cursor, draft),
     )
 
 
-def _requests_list(cursor: Cursor, draft: Draft) -> bool:
+def _requests_list(cursor: Cursor, draft: Parsed) -> bool:
     """Return whether the question requests a list that unknown words only describe: "splendid
     books", "flights with a Swiss airline", not "books by Tolstoy"."""
-    if draft.named_at is None or draft.phrases or (draft.singular and not draft.listing):
+    if (
+        draft.named_at is None
+        or draft.phrases
+        or (draft.singular and not cursor.said(sense.Everything))
+    ):
         return False
     return not any(_names_something(cursor, i) for i in draft.not_understood)
 
@@ -236,11 +233,11 @@ def _names_something(cursor: Cursor, i: int) -> bool:
     return name and not described
 
 
-def _build_query(cursor: Cursor, draft: Draft, wheres: tuple[Where, ...]) -> QueryDSL:
+def _build_query(cursor: Cursor, draft: Parsed, wheres: tuple[Where, ...]) -> QueryDSL:
     """Return the query of a question. Figures are sorted by figures only, and one figure needs no
     limit."""
     figures = [*draft.groups, *(one.called for one in draft.aggregates)]
-    orders = draft.orders
+    orders = list(draft.orders)
     if figures:
         orders = [order for order in orders if order.field in figures]
     elif not orders:
@@ -264,24 +261,24 @@ def _search_words(words: Sequence[str], excluded: Sequence[str]) -> list[Where]:
     ]
 
 
-def _count_effects(draft: Draft) -> int:
+def _count_effects(draft: Parsed) -> int:
     """Return in how many ways the question restricts, sorts or computes records."""
-    parts = [*draft.wheres, *draft.orders, *draft.aggregates, *draft.groups]
+    parts = [*draft.conditions, *draft.orders, *draft.aggregates, *draft.groups]
     return len(parts) + (draft.limit is not None)
 
 
-def _count_far(draft: Draft) -> int:
+def _count_far(draft: Parsed) -> int:
     """Return how many of the fields that the question uses are of related records."""
-    names = [where.field for where in draft.wheres] + [order.field for order in draft.orders]
-    names += [one.field for one in draft.aggregates] + draft.groups
-    if draft.mention:
-        names.append(draft.mention.name)
+    names = [where.field for where in draft.conditions] + [order.field for order in draft.orders]
+    names += [*(one.field for one in draft.aggregates), *draft.groups]
+    names += [draft.mention.name] if draft.mention else []
     return sum("." in name for name in names)
 
 
-def _find_lead(draft: Draft) -> int:
+def _find_lead(draft: Parsed) -> int:
     """Return the position of the first condition on the record's own fields; 0 without one."""
-    return next((start for start, _, wheres in draft.pieces if "." not in wheres[0].field), 0)
+    own = (piece.start for piece in draft.pieces if "." not in piece.wheres[0].field)
+    return next(own, 0)
 
 
 class _LeftWords(NamedTuple):
@@ -293,7 +290,7 @@ class _LeftWords(NamedTuple):
     left_out: list[str]
 
 
-def _sort_words(cursor: Cursor, draft: Draft, places: Sequence[int]) -> _LeftWords:
+def _sort_words(cursor: Cursor, draft: Parsed, places: Sequence[int]) -> _LeftWords:
     """Sort the words at these positions. The pieces of a compound are one word."""
     words = _LeftWords([], [], [])
     for first, last in _join_compounds(cursor, places):
@@ -330,20 +327,25 @@ def _search_form(cursor: Cursor, first: int, last: int) -> str:
     return cursor.lexicon.vocabulary.stem(token.norm if text.isascii() else text.casefold())
 
 
-def _is_compared(cursor: Cursor, draft: Draft, i: int) -> bool:
+def _is_compared(cursor: Cursor, draft: Parsed, i: int) -> bool:
     """Return whether a number is compared with something unknown: a search for its digits would
     find anything."""
     return (i - 1 in draft.idle or cursor.is_(i - 1, sense.Than)) and cursor.number(i) is not None
 
 
-def _note_corrections(cursor: Cursor, draft: Draft, start: int, end: int) -> None:
-    for i in range(start, end):
-        if cursor.tokens[i].norm != cursor.typed[i].norm and i not in draft.excluded:
-            draft.notes.append(f"{cursor.typed[i].text!r} was read as {cursor.tokens[i].norm!r}")
-    for other in cursor.all(start, sense.OtherModel) if start in draft.not_understood else ():
-        draft.notes.append(
-            f"{cursor.typed[start].text!r} names the model {other.id!r}; models are not joined"
-        )
+def _note_corrections(cursor: Cursor, start: int, found: Parsed) -> Parsed:
+    """Return what was found with notes on its words that were read differently than typed, or that
+    name another model."""
+    pairs = zip(cursor.typed[start : found.end], cursor.tokens[start : found.end], strict=True)
+    changed = [
+        f"{typed.text!r} was read as {read.norm!r}"
+        for i, (typed, read) in enumerate(pairs, start)
+        if typed.norm != read.norm and i not in (*found.excluded, *found.not_understood)
+    ]
+    typed = cursor.typed[start].text
+    others = cursor.all(start, sense.OtherModel) if start in found.not_understood else ()
+    named = [f"{typed!r} names the model {other.id!r}; models are not joined" for other in others]
+    return replace(found, notes=(*found.notes, *changed, *named))
 
 
 def _imply_order(cursor: Cursor, wheres: Sequence[Where]) -> list[Order]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.daytimes import time_of_day
-from groundhook.handlers.db.question.draft import About, Draft, Parsed, constraint
+from groundhook.handlers.db.question.parsed import About, Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
 from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
 from groundhook.handlers.db.question.rules_model import corrected, named, related
@@ -36,10 +36,10 @@ from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
-Rule = Callable[[Cursor, Draft, int], Parsed | None]
+Rule = Callable[[Cursor, Parsed, int], Parsed | None]
 
 
-def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def identifier(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "SO-10744", unless it is a known value: one word to search for, not a word and a number."""
     group, end = cursor.typed[i].group, i
     while end < len(cursor.typed) and cursor.typed[end].group == group:
@@ -55,7 +55,7 @@ def identifier(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return Parsed(end, not_understood=tuple(range(i, end)))
 
 
-def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def having(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "with a phone number", "with seats left": a field without a further condition."""
     word = cursor.take(i, sense.Having)
     named = cursor.take(word[1], sense.FieldRef) if word else None
@@ -71,11 +71,11 @@ def having(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return constraint(end, field.name, ">", 0) if some else None
 
 
-def _goes_on(cursor: Cursor, draft: Draft, i: int, end: int) -> bool:
+def _goes_on(cursor: Cursor, draft: Parsed, i: int, end: int) -> bool:
     """Return whether a condition on the field that is named from `i` to `end` follows."""
     after = cursor.past(end, sense.ValueLink, sense.Filler)
     compared = cursor.is_(after, sense.Compare, sense.Postfix) or cursor.number(after)
-    return bool(compared or field_led(cursor, Draft(pieces=draft.pieces), i))
+    return bool(compared or field_led(cursor, Parsed(pieces=draft.pieces), i))
 
 
 def _measure(cursor: Cursor, field: Field) -> bool:
@@ -85,7 +85,7 @@ def _measure(cursor: Cursor, field: Field) -> bool:
     return any(cursor.lexicon.is_kind(field, kind) for kind in kinds)
 
 
-def called(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def called(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """ "called Magic Keyboard": the title contains it."""
     word, title = cursor.take(i, sense.Called), cursor.lexicon.schema.title
     found = literal(cursor, word[1]) if word and title else None
@@ -102,7 +102,7 @@ def called(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     return constraint(found[1], name, "like", found[0])
 
 
-def part(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def part(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "orders of customer Anna", "author Sato": a word from a name, next to the field that it
     belongs to."""
     fields = cursor.lexicon.parts.get(cursor.tokens[i].norm, ()) if cursor.unknown(i) else ()
@@ -125,27 +125,27 @@ def _names_other(cursor: Cursor, i: int, field: Field) -> bool:
     return any(one.field != field and one.field.kind == "text" for one in before)
 
 
-def _is_mentioned(draft: Draft, field: Field) -> bool:
+def _is_mentioned(draft: Parsed, field: Field) -> bool:
     return draft.mention is not None and draft.mention.name == field.name
 
 
-def _selected(cursor: Cursor, draft: Draft, i: int, field: Field) -> bool:
+def _selected(cursor: Cursor, draft: Parsed, i: int, field: Field) -> bool:
     """Return whether the word before a part of a name selects its field: "by Sato", "by Ortiz or
     Sato"."""
-    last = draft.pieces[-1][2][-1] if draft.pieces and cursor.continues(i) else None
+    last = draft.last if cursor.continues(i) else None
     selecting = cursor.all(i - 1, sense.Preposition) if i else []
     return (last is not None and last.field == field.name) or any(
         field in cursor.lexicon.texts_of_kind(word.kind) for word in selecting
     )
 
 
-def containing(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def containing(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """ "containing rush delivery": searches for the words after it."""
     word = cursor.take(i, sense.Contains)
     return Parsed(word[1]) if word and literal(cursor, word[1]) is not None else None
 
 
-def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def quoted(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """A quoted text: a value if the model has it, else it is searched for unchanged."""
     if cursor.tokens[i].kind != "quoted":
         return None
@@ -157,7 +157,7 @@ def quoted(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     return Parsed(i + 1, phrases=(text,) if text else ())
 
 
-def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def how_much(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """ "how long is the Ohio": requests the value of a field."""
     for word in cursor.all(i, sense.HowMuch):
         born = cursor.lexicon.date_of_kind("birth") if word.kind == "age" else None
@@ -167,7 +167,7 @@ def how_much(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     return None
 
 
-def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def mentioned(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """A field without a condition: "the price of …"."""
     field = cursor.take(i, sense.FieldRef)
     if field is None or corrected(cursor, i, field[1]):
@@ -183,7 +183,7 @@ def mentioned(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     return Parsed(field[1], wheres, mention=mention, about=about)
 
 
-def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def nothing(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """Words without a condition, and punctuation."""
     if cursor.tokens[i].kind == "mark":
         return Parsed(i + 1)
@@ -191,11 +191,9 @@ def nothing(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return Parsed(cursor.after(i))  # "speak neither English nor French"
     if cursor.is_(i, when.Month) and cursor.is_(i - 1, when.DateRelation):
         return None  # a birthday "in May" is not the verb "may"
-    alternative = cursor.is_(i, sense.Or) and bool(draft.wheres)
+    alternative = cursor.is_(i, sense.Or) and bool(draft.pieces)
     found = Parsed(
         cursor.after(i),
-        listing=cursor.is_(i, sense.Everything),
-        person=cursor.is_(i, sense.Person),
         alternatives=(i,) if alternative else (),
     )
     return found if cursor.is_(i, sense.Filler, sense.And, sense.Or, sense.ValueLink) else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import Bound
 from groundhook.handlers.db.question.cursor import Amount, Cursor
-from groundhook.handlers.db.question.draft import Parsed
 from groundhook.handlers.db.question.number_fields import LONGEST_LIFE, rated
+from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.host.core.types.query_language import Where
 
 # A comparison of ages goes the other way than that of dates: "older than 40" is born earlier, and

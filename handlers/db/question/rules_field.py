@@ -7,7 +7,7 @@ from dataclasses import replace
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import postfixed
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
+from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_number import between, number
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
@@ -19,11 +19,11 @@ from groundhook.host.core.types.query_language import Order
 LONGEST_LITERAL = 5  # words of a value that is not known
 
 
-def field_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def field_led(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "price under 100", "rating of at least 4", "category: books", "released since March", "price
     is not over 100"."""
     after = cursor.after(i)
-    if draft.listing and cursor.is_(after, sense.But):
+    if cursor.said(sense.Everything) and cursor.is_(after, sense.But):
         return None
     no, starts = _past_link(cursor, after)
     for field in (reference.field for reference in cursor.all(i, sense.FieldRef)):
@@ -64,7 +64,7 @@ def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
     return (cursor.text(i, end), end) if end > i else None
 
 
-def condition_on(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
+def condition_on(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | None:
     """Return the condition on the field that begins at this position."""
     if field.kind in NUMBERS:
         return _on_number(cursor, draft, field, at)
@@ -73,7 +73,7 @@ def condition_on(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed 
     return _on_text(cursor, field, at) if field.kind in ("text", "json") else None
 
 
-def _on_number(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
+def _on_number(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | None:
     year = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
     compared = cursor.is_(at, sense.Compare)
     if not compared and year and (dated := date_led(cursor, draft, at, field)):
@@ -88,7 +88,7 @@ def _is_year(cursor: Cursor, i: int) -> bool:
     return amount is not None and dates.is_year(amount.value)
 
 
-def _on_time(cursor: Cursor, draft: Draft, field: Field, at: int) -> Parsed | None:
+def _on_time(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | None:
     # "customer since 2020": the name's last word says how the time relates to it
     related = cursor.is_(at - 1, when.DateRelation)
     if related and (found := date_led(cursor, draft, at - 1, field)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
 from groundhook.handlers.db.question.number_fields import rated
+from groundhook.handlers.db.question.parsed import Parsed, figure_of
 from groundhook.handlers.db.question.rules_field import condition_on
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order
@@ -17,7 +17,7 @@ NOT_SUMMED = (*OF_EACH, "money", "rating", "year", "age", "size")
 OF_ORDER = {"asc": "min", "desc": "max"}
 
 
-def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def figure(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "how many", "number of", "average price", "total of the fines", "on average", "how many
     different cities"."""
     words = cursor.all(i, sense.FigureWord)
@@ -36,7 +36,7 @@ def figure(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return Parsed(end, aggregates=(figure_of("sum", own.name),), notes=(note,))
 
 
-def _computed(cursor: Cursor, draft: Draft, i: int, own: Field | None) -> Parsed | None:
+def _computed(cursor: Cursor, draft: Parsed, i: int, own: Field | None) -> Parsed | None:
     """ "average price", "total of the fines", "revenue"; `own`: the field named by the first
     word."""
     words, end = cursor.all(i, sense.FigureWord), cursor.after(i)
@@ -80,7 +80,7 @@ def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
     return at, model, None
 
 
-def _in_total(cursor: Cursor, draft: Draft, i: int, at: int, function: str) -> Parsed | None:
+def _in_total(cursor: Cursor, draft: Parsed, i: int, at: int, function: str) -> Parsed | None:
     """ "… in total", "how much did customers from France spend", "how much was paid by card"."""
     end = cursor.after(i)
     rest = range(at, len(cursor.tokens))
@@ -94,7 +94,7 @@ def _in_total(cursor: Cursor, draft: Draft, i: int, at: int, function: str) -> P
     return Parsed(end, aggregates=(figure_of("sum", paid.name),))
 
 
-def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def figures(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "average, min and max price", "total and average of invoices"."""
     functions, last, at = [], i, i
     while (function := _function(cursor, at)) is not None:
@@ -104,7 +104,7 @@ def figures(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
             break
     if len(functions) < 2:
         return None
-    alone = Draft(mention=draft.mention, named_at=draft.named_at, pieces=draft.pieces)
+    alone = Parsed(mention=draft.mention, named_at=draft.named_at, pieces=draft.pieces)
     found = figure(cursor, alone, last)
     if found is None or len(found.aggregates) != 1:
         return None
@@ -118,7 +118,7 @@ def _function(cursor: Cursor, i: int) -> str | None:
     return next((word.function for word in words if word.function != "count"), None)
 
 
-def ranked(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def ranked(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "top 3 brands by revenue", "top 5 cities by number of customers"."""
     top = cursor.take(i, sense.Top)
     number = cursor.whole(top[1], MOST) if top else None
@@ -147,11 +147,11 @@ def _ranking(cursor: Cursor, i: int) -> Parsed | None:
     paid = next((one for one in named if cursor.lexicon.is_kind(one, "turnover")), None)
     earned = _of_kind(cursor, i) or (paid if paid and _measured(cursor, paid, "sum") else None)
     if earned is None:
-        return figure(cursor, Draft(), i)
+        return figure(cursor, Parsed(), i)
     return Parsed(cursor.after(i), aggregates=(figure_of("sum", earned.name),))
 
 
-def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def grouped(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "per genre", "by city", "for each airline", "per status and country". A word that may also
     sort ("by") groups only if the question requests a number."""
     requested = cursor.anywhere(sense.FigureWord)
@@ -172,7 +172,7 @@ def grouped(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return Parsed(end, aggregates=made, groups=(*names, *more))
 
 
-def _rate(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _rate(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """The "per month" of "the average salary per month", if that is what the salary is for."""
     rate = rated(cursor, i)
     fields = (cursor.lexicon.fields.get(one.field) for one in draft.aggregates)
@@ -269,7 +269,7 @@ def _extreme(cursor: Cursor, i: int) -> Parsed | None:
     return Parsed(named[1], aggregates=(made,))
 
 
-def _most(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _most(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "which brand has the most products", "which city bought the most bottles": the group with
     the most records, or with the greatest sum, or the fewest."""
     at = _past_group_verb(cursor, i)

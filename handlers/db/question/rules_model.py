@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import About, Draft, Parsed
+from groundhook.handlers.db.question.parsed import About, Parsed
 from groundhook.host.core.types.query_language import Where
 
 AFTER_A_RECORD = (
@@ -22,7 +22,7 @@ AFTER_A_RECORD = (
 )
 
 
-def named(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def named(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """The model's name; a singular with a number after it is one record: "order 1042"."""
     model = cursor.take(i, sense.ModelRef)
     if model is None or corrected(cursor, i, model[1]):
@@ -59,7 +59,7 @@ def _record_number(cursor: Cursor, i: int) -> tuple[int, int] | None:
     return number if cursor.ended(number[1]) or cursor.is_(number[1], *AFTER_A_RECORD) else None
 
 
-def related(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def related(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """The name of a related model: it becomes the current topic. A singular with a number after it
     is one record: "invoices of customer 42"."""
     relation = cursor.take(i, sense.RelationRef)

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.joining import of_some
+from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, missing, negated
 from groundhook.handlers.db.question.rules_number import between, number, verb_led
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.host.core.types.query_language import Where
 
-Rule = Callable[[Cursor, Draft, int], Parsed | None]
+Rule = Callable[[Cursor, Parsed, int], Parsed | None]
 # What belongs to the verb before it.
 GOVERNED = (sense.Compare, sense.Preposition, when.DateRelation, sense.Between, when.Period)
 
 
-def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def negation(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "not from Apple", "without a description", "not more than 50", "neither paid nor sent",
     "except those to Berlin"."""
     again = cursor.is_(i, sense.Nor) and any(cursor.is_(at, sense.Not) for at in range(i))
@@ -34,20 +34,20 @@ def negation(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     for at in dict.fromkeys((*steps, later, *behind_verb)):
         found = _passive(cursor, at) or _against(cursor, draft, at)
         if found is not None and found.refused:
-            return _unplaced(replace(found, end=direct), range(i, direct))
+            return replace(found, end=direct).unplaced(range(i, direct))
         if found is not None:
-            return _unplaced(found, range(later, later + (at in behind_verb)))
+            return found.unplaced(range(later, later + (at in behind_verb)))
     unknown = cursor.is_unknown_word(later)
     return Parsed(later + 1, excluded=(later,)) if unknown else None
 
 
-def excepted(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def excepted(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "all makes but Volvo", "all orders but those to Berlin"."""
-    if not (draft.listing and cursor.is_(i, sense.But)):
+    if not (cursor.said(sense.Everything) and cursor.is_(i, sense.But)):
         return None
     after = cursor.after(i)
     the = cursor.is_(after, when.Definite)  # "all but the cheapest": no condition
-    return _excepted(cursor, i) or (_unplaced(Parsed(after), range(i, after)) if the else None)
+    return _excepted(cursor, i) or (Parsed(after).unplaced(range(i, after)) if the else None)
 
 
 def _excepted(cursor: Cursor, i: int) -> Parsed | None:
@@ -63,12 +63,7 @@ def _excepted(cursor: Cursor, i: int) -> Parsed | None:
     return Parsed(after, exceptions=(i,)) if described else None
 
 
-def _unplaced(found: Parsed, places: range) -> Parsed:
-    """Return the result with words that are reported and not searched for."""
-    return replace(found, not_understood=tuple(places), idle=tuple(places))
-
-
-def _against(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _against(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """Return the opposite of the condition that begins here; `refused` if no query can express
     it."""
     found, at = _opposite(cursor, draft, i), i
@@ -81,7 +76,7 @@ def _against(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return found or _without(cursor, i)
 
 
-def _opposite(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _opposite(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """Return the opposite of one condition."""
     found = _of_same_field(cursor, draft, i) or _first_of(OF_FIELDS, cursor, draft, i)
     if found is None and (lacking := missing(cursor, i)) is not None:
@@ -103,16 +98,15 @@ def _without(cursor: Cursor, i: int) -> Parsed | None:
     return constraint(i + 1, act, "null") if act else None
 
 
-def _first_of(rules: Sequence[Rule], cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _first_of(rules: Sequence[Rule], cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """Return the first condition that one of these rules reads here."""
     tried = (rule(cursor, draft, i) for rule in rules)
     return next((found for found in tried if found and found.wheres), None)
 
 
-def _of_same_field(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _of_same_field(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "who speak German but not French": the second value is one of the first one's field."""
-    last = draft.pieces[-1][2][-1] if draft.pieces else None
-    before = cursor.lexicon.fields.get(last.field) if last and last.group is None else None
+    before = cursor.lexicon.fields.get(draft.last.field) if draft.last else None
     rivals = {one.field.name for one in cursor.all(i, sense.ValueRef)}
     if before is None or before.name not in rivals or len(rivals) < 2:
         return None
@@ -157,7 +151,7 @@ def _goes_on(cursor: Cursor, i: int) -> bool:
     """Return whether further conditions apply to the excluded related records: "without orders
     since March"."""
     for at in dict.fromkeys((i, cursor.past(i, sense.Filler, sense.ValueLink))):
-        ends = [rule(cursor, Draft(), at) for rule in (date_led, compared_date)]
+        ends = [rule(cursor, Parsed(), at) for rule in (date_led, compared_date)]
         compared = cursor.is_(at, sense.Compare, sense.Between) or any(
             end is not None for end in ends
         )
@@ -166,7 +160,7 @@ def _goes_on(cursor: Cursor, i: int) -> bool:
     return False
 
 
-def condition(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def condition(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """ "in stock", "sold out"."""
     for found in cursor.all(i, sense.Condition):
         field = cursor.field_of_kind(found.kind)
@@ -175,13 +169,12 @@ def condition(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
     return None
 
 
-def values_rule(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def values_rule(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     found = values(cursor, i)
     verb = _negated_behind(cursor, i, found.end) if found else None
     if found is None or verb is None:
         return found
-    idle = tuple(range(*verb))
-    return replace(negated(cursor, found), end=verb[1], not_understood=idle, idle=idle)
+    return replace(negated(cursor, found), end=verb[1]).unplaced(range(*verb))
 
 
 def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
@@ -200,7 +193,7 @@ def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
     return (last if known else verb, last)
 
 
-def preposition_rule(cursor: Cursor, _: Draft, i: int) -> Parsed | None:
+def preposition_rule(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     return prepositioned(cursor, i)
 
 

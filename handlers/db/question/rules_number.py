@@ -8,15 +8,15 @@ from typing import Any
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.bounds import ABOUT, ROUGHLY, Bound, postfixed, read_bound
 from groundhook.handlers.db.question.cursor import COUNTED, Cursor, without_point
-from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
 from groundhook.handlers.db.question.number_fields import bounded_field, fitted, rated, units_of
+from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.rules_time import between_dates, lasting
 from groundhook.handlers.db.question.time_fields import of_no_field
 from groundhook.handlers.db.schema import Field
 
 
-def number(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
+def number(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
     """ "under $100", "at least 4 stars", "$50-$100", "49, 100 or 249 euros", "100 or less", "$100"
     alone (exactly that), "4 stars" (at least). `of` is the field that was named before."""
     bound = read_bound(cursor, i, of)
@@ -32,7 +32,7 @@ def number(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Par
     return _condition(cursor, i, bound, *found) if found and not unclear else None
 
 
-def unread(cursor: Cursor, draft: Draft) -> bool:
+def unread(cursor: Cursor, draft: Parsed) -> bool:
     """Return whether a comparison before was not understood: it may have been of this number."""
     return any(cursor.is_(i, sense.Compare, sense.Between) for i in draft.not_understood)
 
@@ -73,7 +73,7 @@ def _past_adjective(cursor: Cursor, i: int) -> int:
     return word[1] if word and word[0].kind and not cursor.is_(word[1], sense.ModelRef) else i
 
 
-def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
+def between(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
     """ "between $50 and $100", "from March to May", "between 4 and 5 stars"."""
     word = cursor.take(i, sense.Between)
     if word is None:
@@ -81,7 +81,7 @@ def between(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Pa
     return between_dates(cursor, draft, word[1], of) or number(cursor, draft, i, of)
 
 
-def verb_led(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def verb_led(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "weighs more than 5", "earning over 90,000", "costs between 10 and 20"."""
     for verb in cursor.all(i, sense.NumberVerb):
         field = cursor.field_of_kind(verb.kind)
@@ -103,7 +103,7 @@ def _amount_of_verb(cursor: Cursor, i: int, kind: str) -> bool:
     return not counted or bool(rate)
 
 
-def of_age(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def of_age(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "aged 30", "aged over 60", "aged between 20 and 30", "40 years old", "30 to 40 years old",
     "who are 35"."""
     word = cursor.take(i, sense.Adjective)

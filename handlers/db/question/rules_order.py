@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed, figure_of
+from groundhook.handlers.db.question.parsed import Parsed, figure_of
 from groundhook.handlers.db.question.rules_figure import grouping
 from groundhook.handlers.db.question.sense import Sorting
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -17,7 +17,7 @@ MOST = 1000
 DESCRIBING = (sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not)  # "unpaid invoice"
 
 
-def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def limit(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "top 5", "first 3 orders", "the last 10 orders", "5 cheapest", "newest 5", "10 active
     products"."""
     if cursor.is_(i - 1, sense.Than):
@@ -28,7 +28,7 @@ def limit(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return _newest(cursor, draft, i) or _last_records(cursor, draft, i) or _some(cursor, draft, i)
 
 
-def _newest(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _newest(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "newest 5"."""
     number = cursor.whole(cursor.after(i), MOST) if cursor.is_(i, sense.OrderWord) else None
     found = order_words(cursor, draft, i) if number else None
@@ -37,7 +37,7 @@ def _newest(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return replace(found, end=number[1], limit=number[0])
 
 
-def _some(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _some(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "5 cheapest", "10 active products"."""
     count = cursor.whole(i, MOST)
     if count is None or i - 1 in draft.idle or not _counts_records(cursor, count[1]):
@@ -45,7 +45,7 @@ def _some(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return Parsed(count[1], limit=count[0])
 
 
-def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -> Parsed | None:
+def _first_ones(cursor: Cursor, draft: Parsed, i: int, number: tuple[int, int]) -> Parsed | None:
     """ "top 5", "first 3"; "top 3 brands" are not records."""
     if _names_text(cursor, number[1]):
         return None
@@ -55,16 +55,16 @@ def _first_ones(cursor: Cursor, draft: Draft, i: int, number: tuple[int, int]) -
     return Parsed(number[1], orders=orders, limit=number[0])
 
 
-def order_words(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def order_words(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "cheapest", "highest rating", "earns the most", "sorted by price", "top products". A
     singular ("the cheapest laptop", "who has the highest salary") requests one record only."""
     end = cursor.after(i)
     if cursor.is_(end, sense.Than):
         return None  # a comparison, misspelt or not known
     if extreme := _extreme(cursor, i) or _of_verb(cursor, i):
-        order = draft.sort(extreme[0].name, extreme[1])
+        orders = draft.sort(extreme[0].name, extreme[1])
         one = cursor.asks_who() or _one(cursor, i, extreme[2])
-        return _ordered(draft, extreme[2], (order,), one=one) if order else None
+        return _ordered(draft, extreme[2], orders, one=one) if orders else None
     return _of_kinds(cursor, draft, i) or _sorting(cursor, draft, i)
 
 
@@ -77,7 +77,7 @@ def _of_verb(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
     return (field, most[0].order, most[1]) if most and field else None
 
 
-def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "cheapest", "the highest payment"."""
     end, ambiguous = cursor.after(i), cursor.is_(i, sense.Superlative)
     if _names_text(cursor, end):
@@ -96,10 +96,14 @@ def _of_kinds(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return None
 
 
-def extreme_of_each(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def extreme_of_each(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "highest salary per office": a number for each group. With any other word the question may
     request records, or more figures."""
-    extreme = None if draft.person or cursor.past(0, sense.Filler) < i else _extreme(cursor, i)
+    extreme = (
+        None
+        if cursor.said(sense.Person) or cursor.past(0, sense.Filler) < i
+        else _extreme(cursor, i)
+    )
     if extreme is None or extreme[0].kind not in NUMBERS or "." in extreme[0].name:
         return None
     field, order, end = extreme
@@ -135,13 +139,13 @@ def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
     return (field[0].field, superlative[0].order, field[1]) if sortable else None
 
 
-def _ordered(draft: Draft, end: int, orders: tuple[Order, ...], *, one: bool) -> Parsed:
+def _ordered(draft: Parsed, end: int, orders: tuple[Order, ...], *, one: bool) -> Parsed:
     """Return an order; a singular also limits the result to one record."""
     single = draft.limit is None and (draft.singular or one)
     return Parsed(end, orders=orders, limit=1 if single else None)
 
 
-def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _sorting(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "sorted by price", "the oldest ones first", "top products", "who joined
     first"."""
     end = cursor.after(i)
@@ -150,19 +154,19 @@ def _sorting(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     if cursor.is_(i, sense.First) and draft.orders and cursor.ended(end):
         return Parsed(end)
     if cursor.is_(i, sense.First) and cursor.ended(end):
-        return _earliest(draft, end)
+        return _earliest(cursor, draft, end)
     if cursor.is_(i, sense.Top) and cursor.is_(end, sense.ModelRef, sense.ValueRef):
         orders = _by_kind(cursor, draft, ("popularity", "rating"), "desc")
         return Parsed(end, orders=orders) if orders else None
     return None
 
 
-def _earliest(draft: Draft, end: int) -> Parsed | None:
+def _earliest(cursor: Cursor, draft: Parsed, end: int) -> Parsed | None:
     """ "who joined first"."""
     if draft.mention is None or draft.mention.kind not in TIMES:
         return None
-    order = draft.sort(draft.mention.name, "asc")
-    return _ordered(draft, end, (order,), one=draft.person) if order else None
+    orders = draft.sort(draft.mention.name, "asc")
+    return _ordered(draft, end, orders, one=cursor.said(sense.Person)) if orders else None
 
 
 def _beside_model(cursor: Cursor, i: int) -> bool:
@@ -224,7 +228,7 @@ def _is_counted(cursor: Cursor, i: int) -> bool:
     return False
 
 
-def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _sorted_by(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "price", "price descending", "number of seats", "city and name", after "sorted by"."""
     at = cursor.past(i, sense.Filler, sense.FigureWord, most=2)
     word = cursor.take(at, sense.OrderWord)
@@ -235,13 +239,12 @@ def _sorted_by(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
     return _by_fields(cursor, draft, field[0].field, field[1]) if field else None
 
 
-def _by_fields(cursor: Cursor, draft: Draft, field: Field, i: int) -> Parsed | None:
+def _by_fields(cursor: Cursor, draft: Parsed, field: Field, i: int) -> Parsed | None:
     """Return the order by a field whose name ends here, and by those that are listed after it."""
     if cursor.many(field):
         return None
     direction, end = _direction(cursor, i) or (None, i)
-    made = draft.sort(field.name, direction or _usual(cursor, field))
-    orders = (made,) if made else ()
+    orders = draft.sort(field.name, direction or _usual(cursor, field))
     if (further := _next_sorted(cursor, end)) is not None:
         more = _sorted_by(cursor, draft, further)
         return replace(more, orders=(*orders, *more.orders)) if more else Parsed(end, orders=orders)
@@ -283,7 +286,9 @@ def _usual(cursor: Cursor, field: Field) -> str:
     return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
 
 
-def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -> tuple[Order, ...]:
+def _by_kind(
+    cursor: Cursor, draft: Parsed, kinds: tuple[str, ...], order: str
+) -> tuple[Order, ...]:
     """Return the order by the first of these kinds for which the model has a field; empty without
     one."""
     for kind in kinds:
@@ -291,12 +296,11 @@ def _by_kind(cursor: Cursor, draft: Draft, kinds: tuple[str, ...], order: str) -
         field = days[kind] if kind in days else cursor.field_of_kind(kind)
         field = cursor.lexicon.of_kind(kind) if field is not None and cursor.many(field) else field
         if field is not None:
-            made = draft.sort(field.name, order)
-            return (made,) if made else ()
+            return draft.sort(field.name, order)
     return ()
 
 
-def _last_records(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
+def _last_records(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "the last 5 orders", "my last order", "my next appointment"."""
     which: set[str] = {period.which for period in cursor.all(i, when.Period)}
     if not which - {"counted"} or "this" in which:
@@ -308,9 +312,9 @@ def _last_records(cursor: Cursor, draft: Draft, i: int) -> Parsed | None:
         return None
     ahead = "next" in which
     now = Where(field=day.name, op=">=", value=dates.stored(cursor.now, day.kind))
-    order = draft.sort(day.name, "asc" if ahead else "desc")
+    orders = draft.sort(day.name, "asc" if ahead else "desc")
     most = number[0] if number else 1 if cursor.is_singular(model[1]) else None
-    return Parsed(end, (now,) if ahead else (), (order,) if order else (), limit=most)
+    return Parsed(end, (now,) if ahead else (), orders, limit=most)
 
 
 def _counts_records(cursor: Cursor, i: int) -> bool:

@@ -6,7 +6,7 @@ from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import ABOUT, Bound
 from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor, without_point
 from groundhook.handlers.db.question.dates import Span
-from groundhook.handlers.db.question.draft import Draft, Parsed, constraint
+from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.periods import Duration, duration
 from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.time_fields import (
@@ -33,7 +33,7 @@ SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
 }
 
 
-def date_led(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
+def date_led(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
     """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950
     built"."""
     if of is not None and not has_times(cursor, of):
@@ -61,7 +61,7 @@ def _ahead(cursor: Cursor, i: int, of: Field | None) -> Parsed | None:
     return constraint(word[1], day.name, op, dates.stored(cursor.now, day.kind))
 
 
-def _dated(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
+def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | None:
     before = field_before(cursor, draft, i)
     known = of or (before if has_times(cursor, before) else None)
     found = dated(cursor, i, year=_first_year(known) if known else 0)
@@ -108,7 +108,7 @@ def _postfixed(cursor: Cursor, relation: str, end: int) -> tuple[str, int]:
     return (word[0].relation, word[1]) if word else (relation, end)
 
 
-def compared_date(cursor: Cursor, draft: Draft, i: int, of: Field | None = None) -> Parsed | None:
+def compared_date(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
     """ "older than 3 months", "less than a week old", "more than ten years ago", "for more than two
     years"."""
     word = cursor.take(i, sense.Compare)
@@ -216,7 +216,7 @@ def _in_unit(
     return None
 
 
-def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
+def _near(cursor: Cursor, draft: Parsed, field: Field, span: Span) -> Span:
     """Return a time without a year in its most likely year: the year named before ("in 2025, but
     not in March"), else the nearest for dates in the future, else the latest."""
     year = year_of(cursor, draft, field) if span.yearless else None
@@ -229,7 +229,7 @@ def _near(cursor: Cursor, draft: Draft, field: Field, span: Span) -> Span:
     return dates.nearest(cursor.now, span)
 
 
-def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Parsed | None:
+def between_dates(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | None:
     """ "between March and May", "from 10 to 20 March"; `i` is the position after the "between"."""
     field = of or main_date(cursor, i - 1)
     if field is None or not has_times(cursor, field):
@@ -243,14 +243,14 @@ def between_dates(cursor: Cursor, draft: Draft, i: int, of: Field | None) -> Par
     return _within(end, field, "during", span)
 
 
-def _days(cursor: Cursor, draft: Draft, i: int, field: Field) -> tuple[Field, Span, int] | None:
+def _days(cursor: Cursor, draft: Parsed, i: int, field: Field) -> tuple[Field, Span, int] | None:
     """ "10 and 20 March"."""
     found = days(cursor, i) if field.kind in TIMES else None
     return (field, _near(cursor, draft, field, found[0]), found[1]) if found else None
 
 
 def _from_to(
-    cursor: Cursor, draft: Draft, i: int, field: Field, *, named: bool
+    cursor: Cursor, draft: Parsed, i: int, field: Field, *, named: bool
 ) -> tuple[Field, Span, int] | None:
     """ "March and May", "2015 to 2020"; `named`: the question names the field."""
     year = _first_year(field if named else None)

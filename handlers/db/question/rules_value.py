@@ -8,8 +8,8 @@ from functools import partial
 
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import Parsed
 from groundhook.handlers.db.question.lexicon import JSON
+from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.wheres import require_one_of
 from groundhook.handlers.db.schema import TITLES, Field
 from groundhook.host.core.types.query_language import Where

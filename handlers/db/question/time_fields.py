@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed
+from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.schema import Field
 
 VOWELS = frozenset("aeiouyäöü")  # without one there is no verb before its ending
 SHORT_ENDING = 3  # letters
 
 
-def field_before(cursor: Cursor, draft: Draft, i: int) -> Field | None:
+def field_before(cursor: Cursor, draft: Parsed, i: int) -> Field | None:
     """Return the field of the condition that "and", "or" or "but" joins to the one that begins
     here."""
-    if not cursor.continues(i) or not draft.pieces:
-        return None
-    return cursor.lexicon.fields.get(draft.pieces[-1][2][-1].field)
+    last = draft.last if cursor.continues(i) else None
+    return cursor.lexicon.fields.get(last.field) if last else None
 
 
 def has_times(cursor: Cursor, field: Field | None) -> bool:
@@ -57,8 +56,7 @@ def year_field(cursor: Cursor, end: int, relation: str = "") -> Field | None:
 
 def of_no_field(start: int, end: int) -> Parsed:
     """A time that is reported: no field is known to be meant."""
-    places = tuple(range(start, end))
-    return Parsed(end, not_understood=places, idle=places)
+    return Parsed(end).unplaced(range(start, end))
 
 
 def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.dates import Span
-from groundhook.handlers.db.question.draft import Draft
+from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.periods import relative
 from groundhook.handlers.db.schema import Field
 
@@ -257,7 +257,7 @@ def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
     return (year, at + 1) if year and not other else None
 
 
-def year_of(cursor: Cursor, draft: Draft, field: Field) -> int | None:
+def year_of(cursor: Cursor, draft: Parsed, field: Field) -> int | None:
     """Return the year that the question already set for a field."""
     for _, _, made in draft.pieces:
         values = {

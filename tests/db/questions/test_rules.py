@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from groundhook.handlers.db.question.cursor import Cursor
-from groundhook.handlers.db.question.draft import Draft, Parsed
 from groundhook.handlers.db.question.lexicons import Offer, build_lexicon
+from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.rules import RULES
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import vocabulary
@@ -173,21 +173,21 @@ EVERY = [
 @pytest.mark.parametrize(("model", "words", "rule", "made"), EVERY)
 def test_a_rule_returns_what_its_words_say(model: str, words: str, rule: str, made: str) -> None:
     cursor = cursor_on(words, model)
-    assert shown(BY_NAME[rule](cursor, Draft(), 0), cursor) == made
+    assert shown(BY_NAME[rule](cursor, Parsed(), 0), cursor) == made
 
 
 def test_a_field_that_was_mentioned_is_summed_for_each_group() -> None:
     cursor = cursor_on("amount per stable", "horse")
-    draft = Draft(mention=cursor.lexicon.fields["amount"])
+    draft = Parsed(mention=cursor.lexicon.fields["amount"])
     assert shown(BY_NAME["grouped"](cursor, draft, 1), cursor) == "sum amount, per stable"
 
 
 def test_an_exception_follows_a_request_for_everything() -> None:
-    cursor, excepted = cursor_on("but Volvo"), BY_NAME["excepted"]
-    found = excepted(cursor, Draft(listing=True), 0)
+    cursor, excepted = cursor_on("all cars but Volvo"), BY_NAME["excepted"]
+    found = excepted(cursor, Parsed(), 2)
     assert found is not None
-    assert (found.end, found.exceptions) == (1, (0,))
-    assert excepted(cursor, Draft(), 0) is None
+    assert (found.end, found.exceptions) == (3, (2,))
+    assert excepted(cursor_on("cars but Volvo"), Parsed(), 1) is None
 
 
 def test_every_rule_has_a_case() -> None:
@@ -196,7 +196,7 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.parametrize(("model", "words"), sorted({case[:2] for case in EVERY}))
 def test_no_rule_changes_what_was_found_before(model: str, words: str) -> None:
-    cursor, draft = cursor_on(words, model), Draft()
+    cursor, draft = cursor_on(words, model), Parsed()
     before, about = deepcopy(draft), cursor.about
     for rule in RULES:
         rule(cursor, draft, 0)
