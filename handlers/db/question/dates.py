@@ -4,27 +4,35 @@ Monday."""
 from __future__ import annotations
 
 import calendar
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from groundhook.handlers.db.question.when import DateUnitName
+from groundhook.handlers.db.question.when import DateUnitName, Which
 
 OLDEST_YEAR, FIRST_YEAR, LAST_YEAR = 1000, 1900, 2100  # of fields with years, of any number
 LONGEST = 10_000  # units; further back there is nothing to find, and dates end
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 @dataclass(frozen=True)
 class Span:
     """From `start` (included) to `end` (not included), both with the time zone of `now`.
     `yearless`: the question named no year, and the latest span that has begun is used; `weekday`:
-    it named the day of a week alone, and the latest one is used. `note` reports how it was read."""
+    it named the day of a week alone, and the latest one is used. `season`: its months are those of
+    a season in the north."""
 
     start: datetime
     end: datetime
     yearless: bool = False
     weekday: bool = False
-    note: str = ""
+    season: bool = False
+
+    @property
+    def note(self) -> str:
+        """How the words for it were read, if that is not clear."""
+        last = self.end - timedelta(days=1)
+        read = f"the season was read as {self.start:%Y-%m} to {last:%Y-%m}"
+        return read if self.season else ""
 
 
 def is_year(number: float, first: int = FIRST_YEAR) -> bool:
@@ -35,48 +43,39 @@ def midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def day(moment: datetime) -> Span:
-    start = midnight(moment)
-    return Span(start, start + timedelta(days=1))
-
-
 def shifted(moment: datetime, unit: DateUnitName, count: int) -> datetime:
     """Return the time `count` units later. A day that the month does not have becomes its last
     day."""
     count = max(-LONGEST, min(LONGEST, count))
-    if unit in ("hour", "day", "week"):
-        return (
-            moment
-            + {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}[
-                unit
-            ]
-            * count
-        )
-    months = (
-        moment.year * 12 + moment.month - 1 + count * {"month": 1, "quarter": 3, "year": 12}[unit]
-    )
+    if unit not in MONTHS:
+        return moment + timedelta(**{f"{unit}s": count})
+    months = moment.year * 12 + moment.month - 1 + count * MONTHS[unit]
     year, month = divmod(max(12, min(9998 * 12, months)), 12)
     last = calendar.monthrange(year, month + 1)[1]
     return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
 
 
-def current(now: datetime, unit: DateUnitName) -> Span:
-    """The day, week, month, quarter or year that `now` is in."""
-    starts: dict[DateUnitName, Callable[[datetime], datetime]] = {
-        "hour": lambda at: at.replace(minute=0, second=0, microsecond=0),
-        "day": midnight,
-        "week": lambda at: midnight(at) - timedelta(days=at.weekday()),
-        "month": lambda at: midnight(at).replace(day=1),
-        "quarter": lambda at: midnight(at).replace(day=1, month=(at.month - 1) // 3 * 3 + 1),
-        "year": lambda at: midnight(at).replace(day=1, month=1),
-    }
-    start = starts[unit](now)
+def moved(span: Span, unit: DateUnitName, count: int) -> Span:
+    """Return the same span some units later."""
+    start, end = (shifted(at, unit, count) for at in (span.start, span.end))
+    return replace(span, start=start, end=end)
+
+
+def current(now: datetime, unit: DateUnitName, later: int = 0) -> Span:
+    """Return the hour, day, week, month, quarter or year that `now` is in, or one some units
+    later."""
+    start = now.replace(minute=0, second=0, microsecond=0) if unit == "hour" else midnight(now)
+    if unit == "week":
+        start -= timedelta(days=start.weekday())
+    elif unit in MONTHS:
+        months = MONTHS[unit]
+        start = start.replace(day=1, month=(start.month - 1) // months * months + 1)
+    start = shifted(start, unit, later)
     return Span(start, shifted(start, unit, 1))
 
 
-def previous(now: datetime, unit: DateUnitName) -> Span:
-    start = current(now, unit).start
-    return Span(shifted(start, unit, -1), start)
+def day(moment: datetime) -> Span:
+    return current(moment, "day")
 
 
 def rolling(now: datetime, unit: DateUnitName, count: int) -> Span:
@@ -85,135 +84,49 @@ def rolling(now: datetime, unit: DateUnitName, count: int) -> Span:
     return Span(start if unit == "hour" else midnight(start), day(now).end)
 
 
-def following(now: datetime, unit: DateUnitName) -> Span:
-    """The day, week, month, quarter or year after this one."""
-    start = current(now, unit).end
-    return Span(start, shifted(start, unit, 1))
-
-
 def coming(now: datetime, unit: DateUnitName, count: int) -> Span:
     """From the beginning of today to the end of the day in `count` units."""
     end = shifted(now, unit, count)
     return Span(now, end) if unit == "hour" else Span(midnight(now), day(end).end)
 
 
-def year(now: datetime, number: int) -> Span:
-    return current(midnight(now).replace(year=number, month=1, day=1), "year")
-
-
-def years(now: datetime, first: int, count: int) -> Span:
-    start = year(now, first).start
+def years(now: datetime, first: int, count: int = 1) -> Span:
+    start = midnight(now).replace(year=first, month=1, day=1)
     return Span(start, shifted(start, "year", count))
 
 
-def month(now: datetime, number: int, in_year: int | None) -> Span:
-    """Return that month of the year; without a year the latest one that has begun."""
-    within = in_year or (now.year if number <= now.month else now.year - 1)
-    return replace(
-        current(midnight(now).replace(year=within, month=number, day=1), "month"),
-        yearless=in_year is None,
-    )
+def part(now: datetime, first: int, months: int, in_year: int | None) -> Span:
+    """Return the months of a year from the `first` on; without a year the latest that have
+    begun."""
+    year = in_year or now.year - (first > now.month)
+    start = midnight(now).replace(year=year, month=first, day=1)
+    return Span(start, shifted(start, "month", months), yearless=in_year is None)
+
+
+def weekday(now: datetime, number: int) -> Span:
+    """Return the latest such day; it may be today."""
+    return day(now - timedelta(days=(now.isoweekday() - number) % 7))
+
+
+def weekend(now: datetime, weeks: int) -> Span:
+    """Return the Saturday and Sunday of this week, or of one some weeks later."""
+    monday = current(now, "week", weeks).start
+    return Span(monday + timedelta(days=5), monday + timedelta(days=7))
+
+
+def recurring(now: datetime, which: Which, begun: Span, unit: DateUnitName) -> Span:
+    """Return the span of "last", "this" or "next", of one that recurs every `unit` and has begun
+    the last time at `begun`: "last Friday", "next March", "this summer"."""
+    begun, over = replace(begun, yearless=False), begun.end <= now
+    if which == "this":
+        return moved(begun, unit, int(over and unit == "year" and begun.start.year < now.year))
+    return moved(begun, unit, 1) if which == "next" else moved(begun, unit, int(over) - 1)
 
 
 def nearest(now: datetime, span: Span) -> Span:
     """Return a span without a year moved to the next year if that is nearer."""
-    if not span.yearless or now - span.start < timedelta(days=183):
-        return span
-    return Span(shifted(span.start, "year", 1), shifted(span.end, "year", 1))
-
-
-def earlier(span: Span, unit: DateUnitName, count: int = 1) -> Span:
-    """Return the same span some weeks or years before."""
-    return Span(shifted(span.start, unit, -count), shifted(span.end, unit, -count))
-
-
-def whole_year(now: datetime, kind: str, start: str, end: str) -> int | None:
-    """Return the year whose first and last moments are these two values of a condition, if they
-    are."""
-    near = int(start[:4]) if start[:4].isdecimal() else FIRST_YEAR
-    spans = [(number, year(now, number)) for number in (near, near + 1)]
-    return next(
-        (
-            number
-            for number, span in spans
-            if (stored(span.start, kind), stored(span.end, kind)) == (start, end)
-        ),
-        None,
-    )
-
-
-def part_of_year(now: datetime, number: int, months: int, in_year: int | None) -> Span:
-    """Return a quarter or a half; without a year the latest one that has begun."""
-    first = (number - 1) * months + 1
-    latest = now.year if first <= now.month else now.year - 1
-    start = midnight(now).replace(year=in_year or latest, month=first, day=1)
-    return Span(start, shifted(start, "month", months), yearless=in_year is None)
-
-
-def season(now: datetime, first: int, in_year: int) -> Span:
-    """Return the three months from `first`; a winter begins in the December of its year."""
-    start = midnight(now).replace(year=in_year, month=first, day=1)
-    span = Span(start, shifted(start, "month", 3))
-    last = span.end - timedelta(days=1)
-    return replace(span, note=f"the season was read as {start:%Y-%m} to {last:%Y-%m}")
-
-
-def latest_season(now: datetime, first: int) -> Span:
-    """Return the latest such season that has begun."""
-    span = season(now, first, now.year)
-    return span if span.start <= now else season(now, first, now.year - 1)
-
-
-def season_of(now: datetime, which: str, first: int) -> Span:
-    """Return the season of "last", "this" or "next"."""
-    begun = latest_season(now, first)
-    following_one = season(now, first, begun.start.year + 1)
-    if which == "next":
-        return following_one
-    if which == "this":
-        return following_one if begun.end <= now and begun.start.year < now.year else begun
-    return begun if begun.end <= now else season(now, first, begun.start.year - 1)
-
-
-def weekday(now: datetime, number: int, *, before_today: bool) -> Span:
-    """The latest such day; today counts unless `before_today`."""
-    back = (now.isoweekday() - number) % 7
-    return day(now - timedelta(days=back or (7 if before_today else 0)))
-
-
-def weekday_of(now: datetime, which: str, number: int) -> Span:
-    """Return the day of "last Friday", "this Friday" or "next Friday"."""
-    if which == "next":
-        return coming_weekday(now, number)
-    return weekday(now, number, before_today=which != "this")
-
-
-def month_of(now: datetime, which: str, number: int) -> Span:
-    """Return the month of "last March", "this March" or "next March"."""
-    year = {
-        "this": now.year,
-        "next": now.year + (number <= now.month),
-        "previous": now.year - (number >= now.month),
-    }[which]
-    return month(now, number, year)
-
-
-def unit_of(now: datetime, which: str, unit: DateUnitName) -> Span:
-    """Return the time of "last month", "the last month" (rolling), "this month" or "next month"."""
-    if which == "rolling":
-        return rolling(now, unit, 1)
-    return {"this": current, "next": following, "previous": previous}[which](now, unit)
-
-
-def weekend(now: datetime, weeks: int) -> Span:
-    """The Saturday and Sunday of this week, or of one some weeks later."""
-    monday = shifted(current(now, "week").start, "week", weeks)
-    return Span(monday + timedelta(days=5), monday + timedelta(days=7))
-
-
-def coming_weekday(now: datetime, number: int) -> Span:
-    """The first such day after today."""
-    return day(now + timedelta(days=(number - now.isoweekday() - 1) % 7 + 1))
+    near = not span.yearless or now - span.start < timedelta(days=183)
+    return span if near else moved(span, "year", 1)
 
 
 def stored(moment: datetime, kind: str) -> str:

@@ -11,7 +11,16 @@ from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order, Where
 
 # How the attributes of two results are joined; the others are those of the later one.
-COLLECTED = ("notes", "not_understood", "idle", "excluded", "alternatives", "exceptions", "phrases")
+COLLECTED = (
+    "notes",
+    "not_understood",
+    "idle",
+    "excluded",
+    "alternatives",
+    "exceptions",
+    "phrases",
+    "years",
+)
 COLLECTED_ONCE = ("orders", "aggregates", "groups")
 
 
@@ -39,7 +48,8 @@ class Parsed:
     words that became no condition, of negated words, and of words that only qualify other words.
     `alternatives` are the positions of every "or" between conditions, `exceptions` those of every
     word that omits the records described after it. `refused`: there is a "not" that no query can
-    express. `mention` is the last field that was named without a condition."""
+    express. `mention` is the last field that was named without a condition, `years`
+    have the fields of which a whole year was requested."""
 
     end: int = 0
     wheres: tuple[Where, ...] = ()
@@ -59,6 +69,7 @@ class Parsed:
     refused: bool = False
     mention: Field | None = None
     about: About | None = None
+    years: tuple[tuple[str, int], ...] = ()
     pieces: tuple[Piece, ...] = ()
 
     @property

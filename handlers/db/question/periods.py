@@ -5,12 +5,13 @@ Each function reads the time at a position of a cursor and returns it with the p
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.dates import Span
-from groundhook.handlers.db.question.when import DateUnitName
+from groundhook.handlers.db.question.when import DateUnitName, Which
 
 
 class Duration(NamedTuple):
@@ -23,7 +24,7 @@ class Duration(NamedTuple):
 
 def relative(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """Return the time that is counted from today."""
-    return _weekend(cursor, i) or _period(cursor, i) or _period_behind(cursor, i) or _ago(cursor, i)
+    return _weekend(cursor, i) or _period(cursor, i) or _ago(cursor, i)
 
 
 def duration(cursor: Cursor, i: int) -> Duration | None:
@@ -32,15 +33,9 @@ def duration(cursor: Cursor, i: int) -> Duration | None:
     if length := cursor.take(at, when.Length):
         return Duration(length[0].count, length[0].unit, length[1])
     count = (1, at) if at > i else cursor.whole(i, dates.LONGEST)
-    unit = _unit(cursor, count[1]) if count else None
-    return Duration(count[0], unit[0], unit[1]) if count and unit else None
-
-
-def _unit(cursor: Cursor, i: int) -> tuple[DateUnitName, int] | None:
-    """ "weeks", "full weeks"."""
-    for at in (i, cursor.past_one(i, sense.Filler)):
-        if unit := cursor.take(at, when.DateUnit):
-            return unit[0].unit, unit[1]
+    for start in cursor.steps(count[1], sense.Filler, most=1) if count else ():  # "full weeks"
+        if count and (unit := cursor.take(start, when.DateUnit)):
+            return Duration(count[0], unit[0].unit, unit[1])
     return None
 
 
@@ -55,70 +50,55 @@ def _weekend(cursor: Cursor, i: int) -> tuple[Span, int] | None:
 
 
 def _period(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "last month", "the next 7 days", "this Friday", "next March"."""
-    words: set[str] = {period.which for period in cursor.all(i, when.Period)}
-    if not words:
-        return None
+    """ "last month", "the next 7 days", "this Friday", "next March"; some languages say "month
+    last"."""
+    words: set[Which] = {period.which for period in cursor.all(i, when.Period)}
     if "rolling" in words and cursor.is_(i - 1, when.Definite):
         words.discard("previous")  # "the last month" is the one up to today
-    which = next((one for one in ("next", "this") if one in words), "previous")
-    at = cursor.after(i)
-    found = _several_units(cursor, at, which) or _one_unit(cursor, at, words, which)
-    return found or (None if words == {"counted"} else _named_time(cursor, at, which))
+    if words:
+        return _counted(cursor, cursor.after(i), words)
+    length = duration(cursor, i)
+    end = length.end if length else cursor.past_one(i, when.DateUnit, when.Season, when.Month)
+    for at in cursor.steps(end, sense.Filler, most=1) if end > i else ():
+        if word := cursor.take(at, when.PeriodBehind):
+            found = _counted(cursor, i, {word[0].which})
+            return (found[0], word[1]) if found else None
+    return None
 
 
-def _several_units(cursor: Cursor, i: int, which: str) -> tuple[Span, int] | None:
-    """The "7 days" of "the next 7 days"."""
-    length = duration(cursor, i) if which != "this" else None
-    if length is None:
-        return None
-    counted = dates.coming if which == "next" else dates.rolling
-    return counted(cursor.now, length.unit, length.number), length.end
-
-
-def _one_unit(cursor: Cursor, i: int, words: set[str], which: str) -> tuple[Span, int] | None:
-    """The "month" of "last month"."""
+def _counted(cursor: Cursor, i: int, words: set[Which]) -> tuple[Span, int] | None:
+    """Return the time that begins here, of "last", "this" or "next"."""
+    which: Which = "next" if "next" in words else "this" if "this" in words else "previous"
+    if which != "this" and (length := duration(cursor, i)):
+        counted = dates.coming if which == "next" else dates.rolling
+        return counted(cursor.now, length.unit, length.number), length.end
     unit = cursor.take(i, when.DateUnit)
-    if unit is None or (words & {"rolling", "counted"} and _plural(cursor, i)):
-        return None  # "recent weeks": their number is unknown
-    rolling = which == "previous" and "previous" not in words
-    return dates.unit_of(cursor.now, "rolling" if rolling else which, unit[0].unit), unit[1]
+    if unit and not (words & {"rolling", "counted"} and _plural(cursor, i)):
+        if which == "previous" and "previous" not in words:
+            return dates.rolling(cursor.now, unit[0].unit, 1), unit[1]
+        later = {"next": 1, "this": 0, "previous": -1}[which]
+        return dates.current(cursor.now, unit[0].unit, later), unit[1]
+    return None if words == {"counted"} else _named_time(cursor, i, which)
 
 
-def _named_time(cursor: Cursor, i: int, which: str) -> tuple[Span, int] | None:
+def _named_time(cursor: Cursor, i: int, which: Which) -> tuple[Span, int] | None:
     """The "Friday" of "last Friday"; a season or a month in its place."""
     if weekday := cursor.take(i, when.Weekday):
-        return dates.weekday_of(cursor.now, which, weekday[0].number), weekday[1]
+        begun = dates.weekday(cursor.now, weekday[0].number)
+        return dates.recurring(cursor.now, which, begun, "week"), weekday[1]
     if season := cursor.take(i, when.Season):
-        return dates.season_of(cursor.now, which, season[0].first), season[1]
+        begun = replace(dates.part(cursor.now, season[0].first, 3, None), season=True)
+        return dates.recurring(cursor.now, which, begun, "year"), season[1]
     if month := cursor.take(i, when.Month):
-        return dates.month_of(cursor.now, which, month[0].number), month[1]
+        begun = dates.part(cursor.now, month[0].number, 1, None)
+        return dates.recurring(cursor.now, which, begun, "year"), month[1]
     return None
 
 
 def _plural(cursor: Cursor, i: int) -> bool:
+    """Return whether a unit is in the plural: the number of "recent weeks" is unknown."""
     units = cursor.lexicon.vocabulary.file.dates.units.values()
     return not (cursor.is_singular(i + 1) or cursor.is_word(i, {unit[0] for unit in units}))
-
-
-def _period_behind(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """A period in a language that says "month last" and "3 months last"."""
-    if season := cursor.take(i, when.Season):
-        word = cursor.take(season[1], when.PeriodBehind)
-        return (
-            (dates.season_of(cursor.now, word[0].which, season[0].first), word[1]) if word else None
-        )
-    length, unit = duration(cursor, i), cursor.take(i, when.DateUnit)
-    end = length.end if length else unit[1] if unit else i
-    word = cursor.take(end, when.PeriodBehind) or cursor.take(
-        cursor.past_one(end, sense.Filler), when.PeriodBehind
-    )
-    if word and length:
-        counted = dates.coming if word[0].which == "next" else dates.rolling
-        return counted(cursor.now, length.unit, length.number), word[1]
-    return (
-        (dates.unit_of(cursor.now, word[0].which, unit[0].unit), word[1]) if word and unit else None
-    )
 
 
 def _ago(cursor: Cursor, i: int) -> tuple[Span, int] | None:

@@ -18,7 +18,7 @@ from groundhook.handlers.db.question.time_fields import (
     unnamed_field,
     year_field,
 )
-from groundhook.handlers.db.question.times import dated, days, span, year_of
+from groundhook.handlers.db.question.times import dated, days, span
 from groundhook.handlers.db.question.when import DateUnitName
 from groundhook.handlers.db.question.wheres import OPPOSITE
 from groundhook.handlers.db.schema import Field
@@ -217,15 +217,14 @@ def _in_unit(
 
 
 def _near(cursor: Cursor, draft: Parsed, field: Field, span: Span) -> Span:
-    """Return a time without a year in its most likely year: the year named before ("in 2025, but
-    not in March"), else the nearest for dates in the future, else the latest."""
-    year = year_of(cursor, draft, field) if span.yearless else None
-    if year is not None:
-        return dates.earlier(span, "year", span.start.year - year)
+    """Return a time without a year in its most likely year: the one named before ("in 2025, but not
+    in March"), else the nearest for dates in the future, else the latest."""
+    if span.yearless and (year := dict(draft.years).get(field.name)):
+        return dates.moved(span, "year", year - span.start.year)
     if not cursor.lexicon.is_kind(field, "ahead"):
         return span
     if span.weekday and span.end <= cursor.now:
-        return dates.earlier(span, "week", -1)  # "arriving on Friday"
+        return dates.moved(span, "week", 1)  # "arriving on Friday"
     return dates.nearest(cursor.now, span)
 
 
@@ -274,23 +273,26 @@ def _in_order(cursor: Cursor, places: range, start: Span, end: Span) -> tuple[Sp
         if token.day or dates.is_year(token.number):
             return end, start
     unit: DateUnitName = "week" if cursor.is_(places[-1], when.Weekday) else "year"
-    return dates.earlier(start, unit), end
+    return dates.moved(start, unit, -1), end
 
 
 def _within(end: int, field: Field, relation: str, span: Span) -> Parsed:
     """The field lies in a span, before it or after it. `end` is the position after the words."""
-    year = field.kind == "integer"
     first, last = (
-        at.year if year else dates.stored(at, field.kind) for at in (span.start, span.end)
+        at.year if field.kind == "integer" else dates.stored(at, field.kind)
+        for at in (span.start, span.end)
     )
-    since, until = (
-        Where(field=field.name, op=op, value=value) for op, value in ((">=", first), ("<", last))
-    )
-    wheres = {
-        "before": (Where(field=field.name, op="<", value=first),),
-        "until": (until,),
-        "after": (Where(field=field.name, op=">=", value=last),),
-        "during": (since, until),
+    before, after = (("<", first), (">=", last))
+    bounds = {
+        "before": [before],
+        "until": [("<", last)],
+        "after": [after],
+        "during": [(">=", first), ("<", last)],
     }
-    notes = (span.note,) if span.note else ()
-    return Parsed(end, wheres.get(relation, (since,)), notes=notes)
+    wheres = (
+        Where(field=field.name, op=op, value=value)
+        for op, value in bounds.get(relation, [(">=", first)])
+    )
+    whole = relation == "during" and span.end == dates.shifted(span.start, "year", 1)
+    years = ((field.name, span.start.year),) if whole and span.start.month == 1 else ()
+    return Parsed(end, tuple(wheres), notes=(span.note,) if span.note else (), years=years)

@@ -11,9 +11,7 @@ from dataclasses import replace
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.dates import Span
-from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.periods import relative
-from groundhook.handlers.db.schema import Field
 
 ENDS = ("after", "until")  # "by the end of the year"
 _NAMED_PART = re.compile("([qh])([1-4])")  # "Q3", "H1"
@@ -82,13 +80,12 @@ def _weekday(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     weekday = cursor.take(i, when.Weekday)
     if weekday is None or cursor.is_(i - 1, sense.Single):
         return None
-    latest = dates.weekday(cursor.now, weekday[0].number, before_today=False)
-    return replace(latest, weekday=True), weekday[1]
+    return replace(dates.weekday(cursor.now, weekday[0].number), weekday=True), weekday[1]
 
 
 def _whole_year(cursor: Cursor, i: int, first: int) -> tuple[Span, int] | None:
     number = _year(cursor, i, first)
-    return (dates.year(cursor.now, number), i + 1) if number else None
+    return (dates.years(cursor.now, number), i + 1) if number else None
 
 
 def _decade_of(cursor: Cursor, i: int) -> tuple[Span, int] | None:
@@ -101,7 +98,9 @@ def _first_year(cursor: Cursor, i: int) -> tuple[int, int] | None:
     """Return the first year of a decade, and the position after the words."""
     if word := cursor.take(i, when.Decade):
         return word[0].year, word[1]
-    if not _decade(cursor, i):
+    endings = cursor.lexicon.vocabulary.file.dates.decades
+    joined = cursor.is_word(i + 1, endings) and cursor.typed[i].group == cursor.typed[i + 1].group
+    if not joined or not cursor.tokens[i].norm.endswith("0"):
         return None
     number = int(cursor.tokens[i].number)
     if number < 100:
@@ -109,28 +108,10 @@ def _first_year(cursor: Cursor, i: int) -> tuple[int, int] | None:
     return (number, i + 2) if dates.is_year(number) else None
 
 
-def _decade(cursor: Cursor, i: int) -> bool:
-    """ "1990s": the number and its ending are one word."""
-    ended = (
-        i + 1 < len(cursor.tokens)
-        and cursor.tokens[i + 1].norm in cursor.lexicon.vocabulary.file.dates.decades
-    )
-    return (
-        ended
-        and cursor.tokens[i].group == cursor.tokens[i + 1].group
-        and cursor.tokens[i].norm.endswith("0")
-    )
-
-
 def _year(cursor: Cursor, i: int, first: int = dates.FIRST_YEAR) -> int | None:
-    if (
-        i >= len(cursor.tokens)
-        or cursor.tokens[i].kind != "number"
-        or not cursor.tokens[i].norm.isdecimal()
-    ):
-        return None
-    number = int(cursor.tokens[i].norm)
-    return number if dates.is_year(number, first) else None
+    number = int(cursor.tokens[i].number) if cursor.is_number(i) else 0
+    digits = number and cursor.tokens[i].norm.isdecimal()
+    return number if digits and dates.is_year(number, first) else None
 
 
 def _season(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
@@ -138,28 +119,30 @@ def _season(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | No
     season = cursor.take(i, when.Season)
     if season is None:
         return None
-    first, end = season[0].first, season[1]
-    if year := _year_behind(cursor, end):
-        following = cursor.tokens[year[1]].number if year[1] < len(cursor.tokens) else 0
-        over = following in (year[0] + 1, (year[0] + 1) % 100)
-        return dates.season(cursor.now, first, year[0]), year[1] + over
-    named = announced and not cursor.is_(i, sense.ValueRef)
-    return (dates.latest_season(cursor.now, first), end) if named else None
+    end, year = season[1], _year_behind(cursor, season[1])
+    if year is not None:
+        following = cursor.tokens[year[1]].number if cursor.is_number(year[1]) else 0
+        end = year[1] + (following in (year[0] + 1, (year[0] + 1) % 100))
+    elif not announced or cursor.is_(i, sense.ValueRef):
+        return None
+    months = dates.part(cursor.now, season[0].first, 3, year[0] if year else None)
+    return replace(months, yearless=False, season=True), end
 
 
 def _part_of_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "Q3 2025", "the third quarter of 2025", "the first half of the year"."""
-    named = _NAMED_PART.fullmatch(cursor.tokens[i].norm)
-    if named is not None:
+    if named := _NAMED_PART.fullmatch(cursor.tokens[i].norm):
         number, months, end = int(named[2]), _MONTHS[named[1]], i + 1
-    elif (found := _counted_part(cursor, i)) is not None:
+    elif found := _counted_part(cursor, i):
         number, months, end = found
     else:
         return None
-    year = _year_behind(cursor, end) or _year_behind(cursor, cursor.past_one(end, sense.ValueLink))
     if number * months > 12:
         return None
-    span = dates.part_of_year(cursor.now, number, months, year[0] if year else None)
+    years = (_year_behind(cursor, at) for at in cursor.steps(end, sense.ValueLink, most=1))
+    year = next(filter(None, years), None)
+    first = (number - 1) * months + 1
+    span = dates.part(cursor.now, first, months, year[0] if year else None)
     return span, year[1] if year else end
 
 
@@ -191,28 +174,25 @@ def _month(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | Non
         return None
     number, end = month[0].number, month[1]
     if year := _year_behind(cursor, end):
-        return dates.month(cursor.now, number, year[0]), year[1]
+        return dates.part(cursor.now, number, 1, year[0]), year[1]
     if day := cursor.whole(end, 31):
         return _on(cursor, day[0], number, _ordinal(cursor, day[1]))
     if not announced and cursor.is_(i, when.Unclear):
         return None
-    return dates.month(cursor.now, number, _year_ahead(cursor, end)), end
+    return dates.part(cursor.now, number, 1, _year_ahead(cursor, end)), end
 
 
 def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
     """ "5 March", "5th of March 2024"."""
     day = cursor.whole(i, 31)
-    month = (
-        cursor.take(cursor.past(_ordinal(cursor, day[1]), sense.ValueLink), when.Month)
-        if day
-        else None
-    )
+    at = cursor.past(_ordinal(cursor, day[1]), sense.ValueLink) if day else i
+    month = cursor.take(at, when.Month) if day else None
     return _on(cursor, day[0], month[0].number, month[1]) if day and month else None
 
 
 def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | None:
     year = _year_behind(cursor, end + 1 if cursor.is_mark(end, ",") else end)
-    span = dates.month(cursor.now, month, year[0] if year else _year_ahead(cursor, end))
+    span = dates.part(cursor.now, month, 1, year[0] if year else _year_ahead(cursor, end))
     moment = dates.shifted(span.start, "day", day - 1)
     found = replace(dates.day(moment), yearless=span.yearless)
     return (found, year[1] if year else end) if moment < span.end else None
@@ -220,29 +200,10 @@ def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | No
 
 def _year_ahead(cursor: Cursor, i: int) -> int | None:
     """The year of "March or April 2025", where it follows only the last month."""
-    while cursor.is_(i, sense.And, sense.Or, sense.BetweenAnd) or cursor.is_mark(i, ","):
-        at = cursor.past(
-            cursor.after(i) if cursor.at(i)[0] else i + 1,
-            when.DateRelation,
-            sense.And,
-            sense.Or,
-            most=2,
-        )
-        day = cursor.whole(at, 31)
-        later = cursor.take(
-            cursor.past(_ordinal(cursor, day[1]), sense.ValueLink) if day else at, when.Month
-        )
-        if later is None:
-            return None
-        i = later[1]
-        number = None if day else cursor.whole(i, 31)
-        comma = _ordinal(cursor, number[1]) if number else i
-        if year := _year(cursor, i) or _year(
-            cursor, comma + 1 if cursor.is_mark(comma, ",") else comma
-        ):
-            return year
-        i = comma
-    return None
+    at = i + 1 if cursor.is_mark(i, ",") else i
+    at = cursor.past(at, sense.And, sense.Or, sense.BetweenAnd, when.DateRelation)
+    following = _month(cursor, at, announced=True) or _day_month(cursor, at) if at > i else None
+    return following[0].start.year if following and not following[0].yearless else None
 
 
 def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
@@ -251,24 +212,10 @@ def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
     at = relation[1] if relation and relation[0].relation == "during" else i
     if counted := relative(cursor, at):
         number = counted[0].start.year
-        return (number, counted[1]) if counted[0] == dates.year(cursor.now, number) else None
+        return (number, counted[1]) if counted[0] == dates.years(cursor.now, number) else None
     year = _year(cursor, at) if at == i or cursor.is_(i, when.BeforeYear) else None
     other = at > i and cursor.is_(at + 1, sense.Unit, sense.FieldRef)
     return (year, at + 1) if year and not other else None
-
-
-def year_of(cursor: Cursor, draft: Parsed, field: Field) -> int | None:
-    """Return the year that the question already set for a field."""
-    for _, _, made in draft.pieces:
-        values = {
-            where.op: str(where.value)
-            for where in made
-            if where.group is None and where.field == field.name
-        }
-        year = dates.whole_year(cursor.now, field.kind, values.get(">=", ""), values.get("<", ""))
-        if year is not None:
-            return year
-    return None
 
 
 def days(cursor: Cursor, i: int) -> tuple[Span, int] | None:

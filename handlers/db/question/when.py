@@ -8,6 +8,7 @@ from groundhook.handlers.db.question.sense import Sense
 
 Relation = Literal["since", "after", "before", "until", "during"]
 DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
+Which = Literal["previous", "rolling", "counted", "this", "next"]
 
 
 class DatePostfix(Sense):
@@ -24,13 +25,13 @@ class Period(Sense):
     """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
     30 days), `counted` (rolling, where a number of units follows)."""
 
-    which: Literal["previous", "rolling", "counted", "this", "next"]
+    which: Which
 
 
 class PeriodBehind(Sense):
     """A `Period` in a language that puts it after the time."""
 
-    which: Literal["previous", "rolling", "this", "next"]
+    which: Which
 
 
 class DateUnit(Sense):
