@@ -121,6 +121,5 @@ def _reading(query: QueryDSL, notes: tuple[str, ...]) -> Reading:
         not_understood=(),
         notes=notes,
         named_at=None,
-        effects=0,
         requests_something=True,
     )

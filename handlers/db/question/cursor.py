@@ -7,19 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from groundhook.handlers.db.question import sense, when
-from groundhook.handlers.db.question.meanings import Meanings
+from groundhook.handlers.db.question.meanings import NOWHERE, Meanings
 from groundhook.handlers.db.question.tokens import CURRENCY
 from groundhook.handlers.db.schema import Field
 
 NUMBERS = ("integer", "number")
 TIMES = ("date", "moment")
-COUNTED: tuple[type[sense.Sense], ...] = (
-    sense.OtherModel,
-    sense.RelationRef,
-    when.DateUnit,
-    sense.Unit,
-    sense.Multiplier,
-)  # of which we have no number
+# Of these we have no number.
+COUNTED = (sense.OtherModel, sense.RelationRef, when.DateUnit, sense.Unit, sense.Multiplier)
 _PARTED = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 SHORTEST_MULTIPLIER = 2  # letters of one without a number before it: "m" alone is a metre
 
@@ -83,29 +78,17 @@ class Cursor(Meanings):
         several = self.take(self.after(i), sense.Numeral)
         return several if several and several[0].number > 1 else None
 
-    def is_number(self, i: int) -> bool:
-        """Return whether a number in digits is here."""
-        return 0 <= i < len(self.tokens) and self.tokens[i].kind == "number"
-
     def _minus(self, i: int) -> bool:
         """Return whether the token is a minus sign: a space before it and none after it."""
-        if (
-            not self.is_mark(i, "-")
-            or i + 1 >= len(self.tokens)
-            or self.tokens[i + 1].kind != "number"
-        ):
+        if not self.is_mark(i, "-") or not self.is_number(i + 1):
             return False
-        at, before = self.typed[i].group, self.typed[i - 1] if i else None
-        return self.typed[i + 1].group == at + 1 and (
-            before is None or before.group + len(before.text) < at
-        )
+        at, before = self.typed[i].group, self.typed[i - 1] if i else NOWHERE
+        return self.typed[i + 1].group == at + 1 and before.group + len(before.text) < at
 
     def whole(self, i: int, most: int) -> tuple[int, int] | None:
         """Read a whole number from 1 to `most` without a currency sign."""
-        number = self.number(i)
-        if number is None or number[1] or number[0] != int(number[0]) or not 1 <= number[0] <= most:
-            return None
-        return int(number[0]), number[2]
+        value, money, end = self.number(i) or (0.0, False, i)
+        return None if money or value % 1 or not 1 <= value <= most else (int(value), end)
 
     def amount(self, i: int) -> Amount | None:
         """Read a number with its unit, before or after it, and a word such as "million"."""
@@ -181,13 +164,22 @@ class Cursor(Meanings):
 
     def field_of_kind(self, kind: str) -> Field | None:
         """Return the number field of a kind: of the current topic's relation, else of the model."""
-        related = self.lexicon.of_kind(kind, self.about.relation) if self.about.relation else None
-        return related or self.lexicon.of_kind(kind)
+        topic, of_kind = self.about.relation, self.lexicon.of_kind
+        return (of_kind(kind, topic) if topic else None) or of_kind(kind)
+
+    def date_of_kind(self, kind: str) -> Field | None:
+        """Return the date of a kind, such as that of birth: of the current topic, else of the
+        model's records."""
+        topic, of_kind = self.about.relation, self.lexicon.date_of_kind
+        return (of_kind(kind, topic) if topic else None) or of_kind(kind)
+
+    def fields(self, i: int) -> list[Field]:
+        """Return the fields that are named at a position."""
+        return [reference.field for reference in self.all(i, sense.FieldRef)]
 
     def named(self, i: int, kinds: Collection[str]) -> Field | None:
         """Return the field of one of these kinds that is named at a position."""
-        fields = (reference.field for reference in self.all(i, sense.FieldRef))
-        return next((field for field in fields if field.kind in kinds), None)
+        return next((field for field in self.fields(i) if field.kind in kinds), None)
 
     def number_named(self, i: int) -> Field | None:
         """Return the number field that is named at a position."""
@@ -195,7 +187,7 @@ class Cursor(Meanings):
 
     def names(self, i: int, field: Field) -> bool:
         """Return whether the words at a position name this field."""
-        return any(reference.field.name == field.name for reference in self.all(i, sense.FieldRef))
+        return any(one.name == field.name for one in self.fields(i))
 
     def is_key(self, field: Field) -> bool:
         """Return whether a field has the keys of the model or of related records."""
@@ -203,22 +195,11 @@ class Cursor(Meanings):
         foreign = (relation.foreign for relation in schema.relations.values())
         return field.name == schema.key or field.name in foreign
 
-    def date_of_kind(self, kind: str) -> Field | None:
-        """Return the date of a kind, such as that of birth: of the current topic, else of the
-        model's records."""
-        topic = self.about.relation
-        related = self.lexicon.date_of_kind(kind, topic) if topic else None
-        return related or self.lexicon.date_of_kind(kind)
-
     def only_number(self) -> Field | None:
         """Return the model's number field if it has exactly one; keys do not count."""
-        schema = self.lexicon.schema
-        numbers = [
-            one
-            for one in schema.visible
-            if one.kind in NUMBERS and one.name != schema.key and not one.name.endswith("_id")
-        ]
-        return numbers[0] if len(numbers) == 1 else None
+        numbers = [one for one in self.lexicon.schema.visible if one.kind in NUMBERS]
+        own = [one for one in numbers if not (self.is_key(one) or one.name.endswith("_id"))]
+        return own[0] if len(own) == 1 else None
 
     def many(self, field: Field) -> bool:
         """Return whether a record can have several values of the field, through a relation to many

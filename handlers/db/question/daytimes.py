@@ -25,27 +25,23 @@ def time_of_day(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     if found is None:
         return None
     bounds, end = found
-    later = date_led(cursor, draft, end)
-    day = _day_of(cursor, later.wheres if later else ()) or _day_of(
-        cursor, draft.pieces[-1].wheres if draft.pieces else ()
-    )
-    if day is None:
+    later = date_led(cursor, draft, end) or Parsed(end)
+    behind = _day_of(cursor, later.wheres)
+    before = _day_of(cursor, draft.pieces[-1].wheres) if draft.pieces else None
+    if (day := behind or before) is None:
         return Parsed(end).unplaced(range(i, end))
     field, start = day
     wheres = tuple(
         Where(field=field.name, op=op, value=dates.stored(start + since_midnight, field.kind))
         for op, since_midnight in bounds
     )
-    if later is None or _day_of(cursor, later.wheres) is None:
-        return Parsed(end, wheres)
-    return replace(later, wheres=(*later.wheres, *wheres))
+    return replace(later, wheres=(*later.wheres, *wheres)) if behind else Parsed(end, wheres)
 
 
 def _bound(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | None:
     """ "after 6 pm", "at 18:30", "by noon"."""
     relation = cursor.take(i, when.DateRelation)
-    at = cursor.past_one(relation[1], sense.Filler) if relation else i
-    clock = _clock(cursor, at)
+    clock = _clock(cursor, cursor.past_one(relation[1], sense.Filler) if relation else i)
     if clock is None:
         return None
     time = timedelta(hours=clock[0], minutes=clock[1])
@@ -55,21 +51,21 @@ def _bound(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | 
 
 
 def _range(cursor: Cursor, i: int) -> tuple[list[tuple[str, timedelta]], int] | None:
-    """ "between 9 and 11 am", "from 9:30 to noon"."""
-    word = cursor.take(i, sense.Between)
-    hour_of = _hour if word else _clock
-    start = word[1] if word else i
+    """ "between 9 and 11 am", "from 9:30 to noon". Of two bare numbers nobody knows that they are
+    hours."""
+    start = cursor.past_one(i, sense.Between)
+    hour_of = _hour if start > i else _clock
     first = hour_of(cursor, start)
     until = cursor.take(first[2], sense.BetweenAnd) if first else None
     last = hour_of(cursor, until[1]) if until else None
     if first is None or until is None or last is None:
         return None
-    clock = _clock(cursor, start), _clock(cursor, until[1])
-    if not any(clock):
-        return None  # of two bare numbers nobody knows that they are hours
+    clear = _clock(cursor, start) is not None
+    if not (clear or _clock(cursor, until[1])):
+        return None
     hour, minute, _ = first
     afternoon = cursor.is_word(last[2] - 1, cursor.lexicon.vocabulary.file.dates.pm)
-    if not clock[0] and afternoon and hour + NOON <= last[0]:
+    if not clear and afternoon and hour + NOON <= last[0]:
         hour += NOON  # "between 2 and 4 pm"
     ends = timedelta(hours=hour, minutes=minute), timedelta(hours=last[0], minutes=last[1])
     return [(">=", ends[0]), ("<=", ends[1])], last[2]
@@ -117,11 +113,9 @@ def _minutes(cursor: Cursor, i: int) -> int | None:
     return int(minute.number) if together and len(minute.text) == 2 else None
 
 
-def _day_of(
-    cursor: Cursor, wheres: tuple[Where, ...] | list[Where]
-) -> tuple[Field, datetime] | None:
+def _day_of(cursor: Cursor, wheres: tuple[Where, ...]) -> tuple[Field, datetime] | None:
     """Return the field and the day of conditions that hold on one day."""
-    ends = {where.op: where for where in wheres if where.group is None}
+    ends = {where.op: where for where in wheres if not where.group}
     field = cursor.lexicon.fields.get(wheres[0].field) if set(ends) == {">=", "<"} else None
     if field is None or field.kind != "moment":
         return None

@@ -180,7 +180,7 @@ def meanings_of(file: LanguageFile) -> Iterator[tuple[str, sense.Sense]]:
                 if isinstance(means, Means):
                     yield from _spread(getattr(part, name), means.make)
     for order in file.orders:
-        meaning = sense.OrderWord(order.kinds, order.order, order.vague)
+        meaning = sense.OrderWord(order.order, order.kinds, order.vague)
         yield from ((word, meaning) for word in order.words)
     for one in file.conditions:
         yield from ((word, sense.Condition(one.kind, one.op, one.value)) for word in one.words)

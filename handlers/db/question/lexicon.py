@@ -68,10 +68,10 @@ class Lexicon:
         longest = max(
             self.longest.get(key, 0) for key in (norm, words.stem(norm), words.root(norm))
         )
-        norms = [token.norm for token in tokens[at : at + longest]]
+        norms = tuple(token.norm for token in tokens[at : at + longest])
         for length in range(len(norms), 0, -1):
-            found = self._look_up(tuple(norms[:length]))
-            behind = tokens[at + length] if at + length < len(tokens) else None
+            found = self._look_up(norms[:length])
+            behind = tokens[at + length].norm if at + length < len(tokens) else ""
             if found and not (length > 1 and self._belongs_apart(norms[0], found, behind)):
                 return tuple(dict.fromkeys(found)), at + length
         return (), at
@@ -80,23 +80,18 @@ class Lexicon:
         """Return the meanings of a phrase."""
         words = self.vocabulary
         found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
-        # "orders" are not "ordered".
-        if not any(isinstance(one, (sense.ModelRef, sense.RelationRef)) for one in found):
+        if not sense.has(found, sense.ModelRef, sense.RelationRef):  # "orders" are not "ordered"
             found += self.roots.get(tuple(map(words.root, key)), ())
         return [*found, *words.phrases.get(key, ())]
 
-    def _belongs_apart(
-        self, first: str, found: Sequence[sense.Sense], behind: Token | None
-    ) -> bool:
+    def _belongs_apart(self, first: str, found: Sequence[sense.Sense], behind: str) -> bool:
         """Return whether the words of a longer phrase belong to different parts of the question."""
-        if behind and any(isinstance(one, (sense.Postfix, when.DatePostfix)) for one in found):
-            after = self.vocabulary.phrases.get((behind.norm,), ())
-            if any(isinstance(one, sense.Than) for one in after):
-                return True  # "or more than 100" does not contain the phrase "or more"
-        own = self.exact.get((first,), ())
-        return all(isinstance(one, sense.Preposition) for one in found) and any(
-            isinstance(one, sense.ValueRef) for one in own
-        )  # lessons "held in" the attic, that may be booked or held
+        after = self.vocabulary.phrases.get((behind,), ())
+        if sense.has(found, sense.Postfix, when.DatePostfix) and sense.has(after, sense.Than):
+            return True  # "or more than 100" does not contain the phrase "or more"
+        # lessons "held in" the attic, that may be booked or held
+        own = sense.has(self.exact.get((first,), ()), sense.ValueRef)
+        return own and all(isinstance(one, sense.Preposition) for one in found)
 
     def read(self, tokens: Iterable[Token]) -> list[tuple[Token, Token]]:
         """Return each token as typed and as it is looked up: a prefix that the language attaches to
@@ -107,8 +102,7 @@ class Lexicon:
     def of_kind(self, kind: str, relation: str = "") -> Field | None:
         """Return the number field of a kind, of the model or of `relation`. The words of a kind are
         listed best first."""
-        found = self._of_kind(kind, ("integer", "number"), relation)
-        return found[0] if found else None
+        return next(iter(self._of_kind(kind, ("integer", "number"), relation)), None)
 
     def date_of_kind(self, kind: str, relation: str = "") -> Field | None:
         """Return the date of a kind, of the model or of `relation`."""
@@ -136,10 +130,14 @@ class Lexicon:
                 return candidate
         return None
 
-    def is_kind(self, candidate: Field, kind: str) -> bool:
-        if kind == "year" and self._is_rate(candidate):
-            return False
-        return not self.words_of(candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
+    def is_kind(self, candidate: Field, *kinds: str) -> bool:
+        """Return whether a field is of one of these kinds."""
+        words = self.words_of(candidate)
+        return any(
+            not words.isdisjoint(self.vocabulary.kinds.get(kind, ()))
+            for kind in kinds
+            if not (kind == "year" and self._is_rate(candidate))
+        )
 
     def is_category(self, candidate: Field) -> bool:
         return bool(candidate.options) or self.is_kind(candidate, "category")
@@ -157,13 +155,10 @@ class Lexicon:
     @property
     def of_persons(self) -> bool:
         """Return whether the model's records are persons."""
-        persons = self.vocabulary.persons
-        if any(word in persons for name in self.schema.names for word in phrase_of(name)):
-            return True
-        price = self.of_kind("money")  # what is born and has no price
-        return self.date_of_kind("birth") is not None and (
-            price is None or self.is_kind(price, "earnings")
-        )
+        names = (word for name in self.schema.names for word in phrase_of(name))
+        price, born = self.of_kind("money"), self.date_of_kind("birth")
+        alive = born is not None and (price is None or self.is_kind(price, "earnings"))
+        return alive or any(word in self.vocabulary.persons for word in names)
 
     @property
     def day_field(self) -> Field | None:
@@ -185,12 +180,9 @@ class Lexicon:
     def with_unit(self, kind: str, compared: str = "") -> list[Field]:
         """Return the number fields with a unit of a kind of measure. If some are of the kind
         `compared`, only those are returned."""
-        numbers = [one for one in self.schema.visible if one.kind in ("integer", "number")]
-        found = [
-            one
-            for one in numbers
-            if any(unit.scale and unit.kind == kind for unit in self.units_of(one))
-        ]
+        numbers = (one for one in self.schema.visible if one.kind in ("integer", "number"))
+        units = ((one, unit) for one in numbers for unit in self.units_of(one))
+        found = [one for one, unit in units if unit.scale and unit.kind == kind]
         return [one for one in found if self.is_kind(one, compared)] or found
 
     # ---- making
@@ -228,20 +220,19 @@ class Lexicon:
     def complete(self) -> None:
         """Complete the tables that are derived from the phrases; to be called after the last
         `add`."""
-        for phrase in (*self.vocabulary.phrases, *self.exact, *self.stems, *self.roots):
+        phrases = self.vocabulary.phrases
+        for phrase in (*phrases, *self.exact, *self.stems, *self.roots):
             self.longest[phrase[0]] = max(len(phrase), self.longest.get(phrase[0], 0))
-        own, spoken = _words_in(self.exact), _words_in(self.vocabulary.phrases)
+        own, spoken = _words_in(self.exact), _words_in(phrases)
         self._known = own | spoken | _words_in(self.stems)
         self._roots = _words_in(self.roots)
         meant = _words_in(
             phrase
-            for phrase, found in self.vocabulary.phrases.items()
+            for phrase, found in phrases.items()
             if not all(isinstance(one, sense.Filler) for one in found)
         )
         long = {word for word in meant if len(word) >= SHORTEST_LANGUAGE_WORD}
-        self.words = sorted(
-            {word for word in own - spoken if len(word) >= SHORTEST_MODEL_WORD} | long
-        )
+        self.words = sorted({one for one in own - spoken if len(one) >= SHORTEST_MODEL_WORD} | long)
 
     def _read_token(self, token: Token) -> list[tuple[Token, Token]]:
         if token.kind != "word" or self._knows(token.norm):
@@ -268,9 +259,8 @@ class Lexicon:
         if not meant or root(meant) != root(token.norm):
             return token
         found = (*self.exact.get((meant,), ()), *self.stems.get((self.vocabulary.stem(meant),), ()))
-        if any(isinstance(one, (sense.ModelRef, sense.RelationRef)) for one in found):
-            return token  # who has "driven" is no "driver"
-        return replace(token, norm=meant)
+        model = sense.has(found, sense.ModelRef, sense.RelationRef)
+        return token if model else replace(token, norm=meant)  # who has "driven" is no "driver"
 
     def _correct(self, word: str) -> str | None:
         return nearest(word, self.words) or nearest(self.vocabulary.stem(word), self.words)
@@ -292,49 +282,29 @@ class Lexicon:
         return []
 
     def _knows(self, word: str) -> bool:
-        return (
-            word in self._known
-            or self.vocabulary.stem(word) in self._known
-            or self.vocabulary.root(word) in self._roots
-        )
+        stem, root = self.vocabulary.stem(word), self.vocabulary.root(word)
+        return word in self._known or stem in self._known or root in self._roots
 
     def _of_kind(self, kind: str, kinds: tuple[str, ...], relation: str) -> list[Field]:
-        words = self.vocabulary.kinds.get(kind, ())
-        candidates = [
-            candidate
-            for candidate in self.fields.values()
-            if candidate.name.rpartition(".")[0] == relation
-        ]
-        ranked = [
-            (words.index(word), place)
-            for place, candidate in enumerate(candidates)
-            if candidate.kind in kinds
-            and not (kind == "year" and self._is_rate(candidate))
-            and candidate.name != self.schema.key
-            and not candidate.hidden
-            for word in self.words_of(candidate)
-            if word in words
-        ]
-        return list(
-            {candidates[place].name: candidates[place] for _, place in sorted(ranked)}.values()
-        )
+        """Return the fields of a kind, by the order of the kind's words."""
+        order = {word: place for place, word in enumerate(self.vocabulary.kinds.get(kind, ()))}
+        ranked: list[tuple[int, int, Field]] = []
+        for place, one in enumerate(self.fields.values()):
+            own = one.name.rpartition(".")[0] == relation and one.name != self.schema.key
+            words = self.words_of(one) & order.keys() if own and one.kind in kinds else set()
+            if words and not one.hidden and not (kind == "year" and self._is_rate(one)):
+                ranked.append((min(order[word] for word in words), place, one))
+        return [one for _, _, one in sorted(ranked, key=lambda found: found[:2])]
 
     def _is_rate(self, candidate: Field) -> bool:
         """Return whether a field is an amount for a length of time, such as a "salary per year"."""
-        words = self.words_of(candidate)
+        phrases = self.vocabulary.phrases
         return any(
-            isinstance(one, sense.Per)
-            for word in words
-            for one in self.vocabulary.phrases.get((word,), ())
+            sense.has(phrases.get((word,), ()), sense.Per) for word in self.words_of(candidate)
         )
 
     def words_of(self, candidate: Field) -> set[str]:
-        name = candidate.name.rpartition(".")[2]
-        phrases = [
-            phrase_of(text)
-            for text in (name.replace("_", " "), candidate.label, *short_pieces(candidate.comment))
-        ]
-        return {
-            *(" ".join(phrase) for phrase in phrases),
-            *(word for phrase in phrases for word in phrase),
-        }
+        """Return the words and phrases in the field's name, label and comment."""
+        name = candidate.name.rpartition(".")[2].replace("_", " ")
+        phrases = map(phrase_of, (name, candidate.label, *short_pieces(candidate.comment)))
+        return {text for phrase in phrases for text in (" ".join(phrase), *phrase)}

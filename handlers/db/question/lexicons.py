@@ -210,7 +210,7 @@ def _find_head(words: Vocabulary, phrase: Phrase) -> str:
 
 def _path(meaning: sense.Sense) -> str:
     """Return the field of a field or value; "" for other meanings."""
-    return meaning.field.name if isinstance(meaning, (sense.FieldRef, sense.ValueRef)) else ""
+    return meaning.field.name if isinstance(meaning, sense.OfField) else ""
 
 
 def _add_value(lexicon: Lexicon, of: Field, value: str, rows: int = 0) -> None:

@@ -16,6 +16,11 @@ from groundhook.handlers.db.question.parsed import About
 from groundhook.handlers.db.question.tokens import Token
 
 M = TypeVar("M", bound=sense.Sense)
+NOWHERE = Token("mark", "", "", -1)  # before and behind all tokens
+
+
+class Never(sense.Sense):
+    """The meaning of no word."""
 
 
 class Meanings:
@@ -49,10 +54,12 @@ class Meanings:
         return found
 
     def _idle(self, word: sense.Filler, i: int, end: int) -> bool:
-        """Return whether a word that may be content carries no condition at its place."""
+        """Return whether a word that may be content carries no condition at its place. The meanings
+        of its neighbours are looked up without their places, which would not end."""
+        described = (sense.FieldRef, sense.ValueRef)
+        governing = (sense.Preposition, when.DateRelation, sense.Compare)
         if isinstance(word, sense.Request):
             return self._begins(i)
-        described = (sense.FieldRef, sense.ValueRef)
         if isinstance(word, sense.LinkingVerb):
             return self._leads_to(end, *described, sense.Superlative, sense.Compare)
         if isinstance(word, sense.NumberVerb) and self._leads_to(end, sense.Superlative):
@@ -61,24 +68,10 @@ class Meanings:
             return False
         if self._may_be(i - 1, sense.Relative, sense.Not) and self._may_be(end, *described):
             return True  # "who work remotely"
-        # The meanings of neighbours are looked up without their places, which would not end.
-        governing = (sense.Preposition, when.DateRelation, sense.Compare)
-        if (
-            end >= len(self.tokens)
-            or self.tokens[end].kind == "mark"
-            or self._may_be(end, sense.And, sense.Or)
-        ):
+        if self.token(end).kind == "mark" or self._may_be(end, sense.And, sense.Or):
             return not self._may_be(i - 1, *governing)
-        return self.tokens[end].kind == "number" or self._may_be(
-            end,
-            *governing,
-            sense.Between,
-            when.Period,
-            sense.Per,
-            sense.Not,
-            sense.ValueLink,
-            sense.Filler,
-        )
+        further = (sense.Between, when.Period, sense.Per, sense.Not, sense.ValueLink, sense.Filler)
+        return self.is_number(end) or self._may_be(end, *governing, *further)
 
     def _leads_to(self, i: int, *kinds: type[sense.Sense]) -> bool:
         """Return whether such a word is here, with or without an article."""
@@ -114,34 +107,27 @@ class Meanings:
 
     def _meanings(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
         """Return the same with the meanings of related records that are not named."""
-        found = self._raw.get(i)
-        if found is None:
-            known = 0 <= i < len(self.tokens) and self.tokens[i].kind != "quoted"
+        if i not in self._raw:
+            known = self.token(i) is not NOWHERE and self.token(i).kind != "quoted"
             found = self.lexicon.meanings(self.tokens, i) if known else ((), i)
-            if (
-                known
-                and i
-                and (names := self.lexicon.names.get(self.typed[i].text))
-                and found[1] <= i + 1
-            ):
+            names = self.lexicon.names.get(self.typed[i].text) if known and i else None
+            if names and found[1] <= i + 1:
                 found = ((*names, *found[0]), i + 1)
             self._raw[i] = found
-        return found
+        return self._raw[i]
 
     def _relations_unnamed(self) -> frozenset[str]:
         """Return the relations to many records that the question does not name. Their fields and
         values are never meant."""
-        many = {
-            relation.name for relation in self.lexicon.schema.relations.values() if relation.many
-        }
-        found = [self._meanings(i)[0] for i in range(len(self.tokens))] if many else []
-        named = {
-            meaning.relation
-            for meanings in found
-            for meaning in meanings
-            if isinstance(meaning, sense.RelationRef)
-        }
+        relations = self.lexicon.schema.relations.values()
+        many = {relation.name for relation in relations if relation.many}
+        meanings = (one for i in range(len(self.tokens)) for one in self._meanings(i)[0])
+        named = {one.relation for one in meanings if isinstance(one, sense.RelationRef)}
         return frozenset(many - named)
+
+    def token(self, i: int) -> Token:
+        """Return the token at a position; `NOWHERE` outside the question."""
+        return self.tokens[i] if 0 <= i < len(self.tokens) else NOWHERE
 
     def after(self, i: int) -> int:
         """Return the position after the phrase here; the same position if it means nothing."""
@@ -149,14 +135,8 @@ class Meanings:
 
     def take(self, i: int, kind: type[M]) -> tuple[M, int] | None:
         """Return the first meaning of a kind, and the position after its phrase."""
-        meanings, end = self.at(i)
-        if kind in (sense.FieldRef, sense.ValueRef):
-            found = self.all(i, kind)
-            return (found[0], end) if found else None
-        for meaning in meanings:
-            if isinstance(meaning, kind):
-                return meaning, end
-        return None
+        found = self.all(i, kind)
+        return (found[0], self.after(i)) if found else None
 
     def all(self, i: int, kind: type[M]) -> list[M]:
         """Return the meanings of a kind. Fields and values of the current topic come first, then
@@ -165,22 +145,16 @@ class Meanings:
         found = [meaning for meaning in meanings if isinstance(meaning, kind)]
         if len(found) < 2 or kind not in (sense.FieldRef, sense.ValueRef):
             return found
-        ahead = {
-            meaning.relation
-            for meaning in self.at(end)[0]
-            if isinstance(meaning, sense.RelationRef)
-        }
+        ahead = {one.relation for one in self.at(end)[0] if isinstance(one, sense.RelationRef)}
         place = kind is sense.ValueRef and self._behind_place(i)
 
         def far(meaning: M) -> int:
-            relation = _relation_of(meaning)
+            relation, of_place = _relation_of(meaning), False
+            if place and isinstance(meaning, sense.ValueRef):
+                of_place = self.lexicon.is_place(meaning.field)
             if relation in ahead:
                 return 0
-            if (
-                place
-                and isinstance(meaning, sense.ValueRef)
-                and self.lexicon.is_place(meaning.field)
-            ):
+            if of_place:
                 return 1  # a lake "in Florida" is not the one that is called so
             return 2 if relation == self.about.relation else 3 if not relation else 4
 
@@ -189,11 +163,9 @@ class Meanings:
     def _behind_place(self, i: int) -> bool:
         """ "in Texas", "outside the city": return whether a word for a place is before a
         position."""
-        before = i - 1 if i and not self._may_be(i - 1, when.Definite) else i - 2
-        return any(
-            isinstance(word, sense.Preposition) and word.kind == "place"
-            for word in (self._meanings(before)[0] if before >= 0 else ())
-        )
+        before = i - 2 if self._may_be(i - 1, when.Definite) else i - 1
+        words = self._meanings(before)[0]
+        return any(isinstance(one, sense.Preposition) and one.kind == "place" for one in words)
 
     def is_(self, i: int, *kinds: type[sense.Sense]) -> bool:
         for meaning in self.at(i)[0]:  # noqa: SIM110
@@ -207,41 +179,44 @@ class Meanings:
 
     def ended(self, i: int) -> bool:
         """Return whether the question, or a part of it that a mark ends, ends here."""
-        return i >= len(self.tokens) or (self.tokens[i].kind == "mark" and not self.at(i)[0])
+        return self.token(i).kind == "mark" and not self.at(i)[0]
 
     def unknown(self, i: int) -> bool:
-        """Return whether a word, number or date has no meaning of its own here."""
-        known = not 0 <= i < len(self.tokens) or self.at(i)[0]
-        return not known and self.tokens[i].kind in ("word", "number")
+        """Return whether a word or a number has no meaning of its own here."""
+        return self.token(i).kind in ("word", "number") and not self.at(i)[0]
 
     def is_unknown_word(self, i: int) -> bool:
         """Return whether a word without a meaning is here."""
-        return self.unknown(i) and self.tokens[i].kind == "word"
+        return self.token(i).kind == "word" and not self.at(i)[0]
+
+    def is_number(self, i: int) -> bool:
+        """Return whether a number in digits is here."""
+        return self.token(i).kind == "number"
 
     def is_mark(self, i: int, marks: str) -> bool:
-        return (
-            i < len(self.tokens) and self.tokens[i].kind == "mark" and self.tokens[i].norm in marks
-        )
+        token = self.token(i)
+        return token is not NOWHERE and token.kind == "mark" and token.norm in marks
 
-    def past(self, i: int, *kinds: type[sense.Sense], most: int = 3) -> int:
-        """The position after up to `most` phrases of these kinds."""
-        for _ in range(most):
-            if not self.is_(i, *kinds):
-                break
-            i = self.after(i)
-        return i
-
-    def steps(self, i: int, *kinds: type[sense.Sense], most: int = 3) -> Iterator[int]:
-        """Yield this position, and the one after each of up to `most` phrases of these kinds."""
+    def steps(
+        self, i: int, *kinds: type[sense.Sense], most: int = 3, unless: type[sense.Sense] = Never
+    ) -> Iterator[int]:
+        """Yield this position, and the one after each of up to `most` phrases of these kinds that
+        do not have another kind."""
         yield i
         for _ in range(most):
-            if not self.is_(i, *kinds):
+            if not self.is_(i, *kinds) or self.is_(i, unless):
                 return
             i = self.after(i)
             yield i
 
+    def past(
+        self, i: int, *kinds: type[sense.Sense], most: int = 3, unless: type[sense.Sense] = Never
+    ) -> int:
+        """Return the last of these steps."""
+        return max(self.steps(i, *kinds, most=most, unless=unless))
+
     def past_one(self, i: int, *kinds: type[sense.Sense]) -> int:
-        """The position after one phrase of these kinds, if there is one here."""
+        """Return the position after one phrase of these kinds, if there is one here."""
         return self.after(i) if self.is_(i, *kinds) else i
 
     def back(self, i: int) -> int:
@@ -251,20 +226,13 @@ class Meanings:
 
     def text(self, start: int, end: int) -> str:
         """Return the text as typed; the pieces of a compound are joined again."""
-        parts: list[str] = []
-        for i in range(start, end):
-            joined = i > start and self.typed[i].group == self.typed[i - 1].group
-            between = (
-                ""
-                if joined and self.typed[i - 1].kind == "number"
-                else "-"
-                if joined
-                else " "
-                if i > start
-                else ""
-            )
-            parts.append(between + self.typed[i].text)
-        return "".join(parts)
+        text, before = "", None
+        for token in self.typed[start:end]:
+            joined = before is not None and before.group == token.group
+            sign = "" if before is None else "-" if joined else " "
+            text += ("" if joined and before and before.kind == "number" else sign) + token.text
+            before = token
+        return text
 
     def is_singular(self, end: int) -> bool:
         """Return whether the word before a position is in the singular."""
@@ -272,7 +240,7 @@ class Meanings:
         return self.lexicon.vocabulary.stem(norm) == norm
 
     def is_word(self, i: int, words: Iterable[str]) -> bool:
-        return i < len(self.tokens) and self.tokens[i].norm in words
+        return self.token(i).norm in words
 
     def joint(self, i: int) -> int:
         """Return the position after a comma, an "and" or an "or" here; the same position without
@@ -283,19 +251,11 @@ class Meanings:
     def act(self, i: int) -> str | None:
         """Return the relation to many records that a verb implies: "ordered" implies a customer's
         orders."""
-        word = self.tokens[i].norm if i < len(self.tokens) and self.tokens[i].kind == "word" else ""
-        return (
-            self.lexicon.acts.get(self.lexicon.vocabulary.root(word))
-            if word and not self.at(i)[0]
-            else None
-        )
+        root = self.lexicon.vocabulary.root(self.token(i).norm)
+        return self.lexicon.acts.get(root) if self.is_unknown_word(i) else None
 
 
 def _relation_of(meaning: sense.Sense) -> str:
     """Return the relation that leads to a field or value; "" for the model's own and for other
     meanings."""
-    return (
-        meaning.field.name.rpartition(".")[0]
-        if isinstance(meaning, (sense.FieldRef, sense.ValueRef))
-        else ""
-    )
+    return meaning.field.name.rpartition(".")[0] if isinstance(meaning, sense.OfField) else ""

@@ -16,12 +16,6 @@ Found = tuple[Field, int]  # a field, and the position after the words for it
 Rate = tuple[
     Callable[[Field], bool], int
 ]  # whether a field is such a rate, and the end of its words
-SAYS_MORE: tuple[type[sense.Sense], ...] = (
-    sense.Compare,
-    sense.ValueLink,
-    sense.Between,
-    sense.Superlative,
-)  # of the field before it
 # Kinds of numbers that no unit of another kind is for.
 APART = ("money", "rating", "year", "age", "duration", "percent")
 # Kinds of fields that a unit of measure is for.
@@ -88,13 +82,14 @@ def _in_stock(cursor: Cursor, bound: Bound) -> Found | None:
 
 
 def _named_behind(cursor: Cursor, bound: Bound) -> Found | None:
-    """The "seats" of "more than 4 seats", which no number of its own follows."""
+    """The "seats" of "more than 4 seats"; in "over 50 who earn …" nothing is named."""
     amount = bound.last
-    for at in cursor.steps(amount.end, sense.Filler, most=1 if bound.led else 0):
+    # behind "who" another clause begins
+    for at in cursor.steps(amount.end, sense.Filler, most=int(bound.led), unless=sense.Relative):
         field, end = cursor.number_named(at), cursor.after(at)
         of_unit = field and amount.scale and fitted(cursor, amount, field)
         if field and (amount.kind in ("", "duration") or of_unit):
-            return None if bound.led and _says_more(cursor, end, field) else (field, end)
+            return field, end
     return None
 
 
@@ -192,33 +187,16 @@ def _kinds_of(cursor: Cursor, field: Field) -> set[str]:
     return {"", *(kind for kind in kinds if cursor.lexicon.is_kind(field, kind))}
 
 
-def _says_more(cursor: Cursor, i: int, field: Field) -> bool:
-    """Return whether the number that follows a field belongs to it: not one with another unit."""
-    amount = cursor.amount(cursor.after(i)) if cursor.is_(i, sense.Compare) else None
-    if amount is not None and _of_unit(cursor, amount, field) != field:
-        return False
-    return cursor.number(i) is not None or cursor.is_(i, *SAYS_MORE)
-
-
 def rated(cursor: Cursor, i: int) -> Rate | None:
     """ "a day", "per month": return whether a field is an amount for that time, and the position
     after it."""
-    word = i if cursor.is_(i, sense.Per, sense.Single) else None
-    unit = cursor.take(cursor.after(i), when.DateUnit) if word is not None else None
+    word = cursor.is_(i, sense.Per, sense.Single)
+    unit = cursor.take(cursor.after(i), when.DateUnit) if word else None
     if unit is None:
-        return _rated_by_name(cursor, cursor.after(i)) if word is not None else None
-    dates_file = cursor.lexicon.vocabulary.file.dates
-    words = {*dates_file.units[unit[0].unit], *dates_file.rates.get(unit[0].unit, ())}
-    return (lambda field: cursor.lexicon.mentions(field, words)), unit[1]
-
-
-def _rated_by_name(cursor: Cursor, i: int) -> Rate | None:
-    """ "a night" of a "Price per night": the word is one of the name of a price."""
-    prices = cursor.lexicon.numbers_of_kind("money")
-    word = cursor.tokens[i].norm if i < len(cursor.tokens) else ""
-    if not word or not any(cursor.lexicon.mentions(field, [word]) for field in prices):
         return None
-    return (lambda field: cursor.lexicon.mentions(field, [word])), i + 1
+    names = cursor.lexicon.vocabulary.file.dates
+    words = {*names.units[unit[0].unit], *names.rates.get(unit[0].unit, ())}
+    return (lambda field: cursor.lexicon.mentions(field, words)), unit[1]
 
 
 def _fits(cursor: Cursor, rated: Rate, field: Field) -> bool:

@@ -11,7 +11,7 @@ from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Aggregate, Order, Where
 
 # How the attributes of two results are joined; the others are those of the later one.
-COLLECTED = (
+COLLECTED = [
     "notes",
     "not_understood",
     "idle",
@@ -20,7 +20,7 @@ COLLECTED = (
     "exceptions",
     "phrases",
     "years",
-)
+]
 COLLECTED_ONCE = ("orders", "aggregates", "groups")
 
 

@@ -24,34 +24,6 @@ from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.host.core.types.query_language import Order, Where
 
 MOST_SEARCHED = 16  # words that were not understood and are searched for; engines limit an OR
-# Words that speak about other words: alone they are reported, but there is no use in searching for
-# them.
-ABOUT_OTHERS: tuple[type[sense.Sense], ...] = (
-    *(
-        sense.Compare,
-        sense.Postfix,
-        sense.Between,
-        sense.BetweenAnd,
-        sense.Superlative,
-        sense.OrderWord,
-        sense.SortBy,
-        sense.Direction,
-        sense.Top,
-        sense.First,
-        sense.Not,
-        sense.ValueLink,
-    ),
-    *(
-        when.DateRelation,
-        when.DateUnit,
-        when.Period,
-        when.Ago,
-        sense.Condition,
-        sense.Per,
-        sense.FigureWord,
-    ),
-    *(sense.Adjective, sense.HowMuch, sense.Preposition),
-)
 
 
 @dataclass(frozen=True)
@@ -60,24 +32,19 @@ class Reading:
     `understood` all others; both in order and as typed. `left_out` are those of `not_understood`
     that are not searched for either. `notes` report words that were read differently than typed.
     `named_at` is the position of the model's name, None without one. `requests_something`: "thank
-    you" requests nothing of the model. `far` counts the conditions on related records; with any,
-    `lead` is the position of the first condition on the record's own fields. `titled`: whether it
-    names a record by its title; `lists`: whether it requests a list that unknown words describe."""
+    you" requests nothing of the model. `lists`: whether it requests a list that unknown words
+    describe. Of several readings the one with the lowest `rank` fits best."""
 
     dsl: QueryDSL
     understood: tuple[str, ...]
     not_understood: tuple[str, ...]
     notes: tuple[str, ...]
     named_at: int | None
-    effects: int
     requests_something: bool
     left_out: tuple[str, ...] = ()
     refused: bool = False
-    far: int = 0
-    lead: int = 0
-    titled: bool = False
-    fits_person: bool = True
     lists: bool = False
+    rank: tuple[int, ...] = ()
 
 
 def read_question(
@@ -117,7 +84,7 @@ def read_for(tokens: Sequence[Token], lexicon: Lexicon, now: datetime) -> Readin
 
 def _leave_over(cursor: Cursor, i: int) -> Parsed:
     """Return the words here as not understood."""
-    if cursor.is_(i, *ABOUT_OTHERS):
+    if cursor.is_(i, sense.Qualifier):
         return Parsed(cursor.after(i)).unplaced(range(i, cursor.after(i)))
     return Parsed(i + 1, not_understood=(i,))
 
@@ -127,8 +94,8 @@ def _choose(readings: list[Reading]) -> list[Reading]:
     best."""
     named = [reading for reading in readings if reading.named_at is not None]
     if not named:
-        best = min(map(_rank, readings), default=None)
-        return [reading for reading in readings if _rank(reading) == best]
+        best = min((reading.rank for reading in readings), default=None)
+        return [reading for reading in readings if reading.rank == best]
     first = min(named, key=lambda reading: reading.named_at or 0)
     better = [one for one in readings if not first.refused and _explains_more(one, first)]
     return better if len(better) == 1 else [first]
@@ -141,18 +108,6 @@ def _explains_more(one: Reading, first: Reading) -> bool:
     if left and (first.dsl.computed or not figures):
         return False
     return left < len(first.not_understood) and (one.named_at is not None or figures)
-
-
-def _rank(reading: Reading) -> tuple[int, bool, int, int, int, bool]:
-    """Return the sort key of readings; the lowest fits best."""
-    return (
-        len(reading.not_understood),
-        not reading.fits_person,
-        reading.far,
-        -reading.effects,
-        reading.lead,
-        not reading.titled,
-    )
 
 
 def _withdraw_uncertain(cursor: Cursor, draft: Parsed) -> Parsed:
@@ -189,25 +144,32 @@ def _finish(cursor: Cursor, draft: Parsed) -> Reading:
     excluded = _sort_words(cursor, draft, draft.excluded)
     wheres = (*conditions, *_search_words([*draft.phrases, *words.searched], excluded.searched))
     omitted = [f"records with {word!r} were omitted" for word in excluded.searched]
-    effects, far = _count_effects(given), _count_far(given)
-    left = {*draft.not_understood, *draft.excluded}
+    left, reported = {*draft.not_understood, *draft.excluded}, (*words.reported, *excluded.reported)
     listed = draft.named_at is not None or cursor.said(sense.Everything)
     return Reading(
         _build_query(cursor, draft, wheres),
         understood=tuple(token.text for i, token in enumerate(cursor.typed) if i not in left),
-        not_understood=(*words.reported, *excluded.reported),
+        not_understood=reported,
         notes=tuple(dict.fromkeys([*draft.notes, *omitted])),
         named_at=draft.named_at,
-        effects=effects,
-        requests_something=bool(wheres or effects or listed),
+        requests_something=bool(wheres or _count_effects(given) or listed),
         left_out=tuple(words.left_out),
         refused=draft.refused,
-        far=far,
-        lead=_find_lead(given) if far else 0,
-        titled=any(where.field == cursor.lexicon.schema.title for where in given.conditions),
-        fits_person=not cursor.said(sense.Person) or cursor.lexicon.of_persons,
         lists=_requests_list(cursor, draft),
+        rank=_rank(cursor, given, len(reported)),
     )
+
+
+def _rank(cursor: Cursor, draft: Parsed, left: int) -> tuple[int, ...]:
+    """Return the sort key of readings: the number of words that are left over, whether persons are
+    requested of a model that has none, the number of fields of related records, how much is
+    requested, and where the first condition on the record's own fields is; then whether no record
+    is named by its title."""
+    person = cursor.said(sense.Person) and not cursor.lexicon.of_persons
+    far, title = _count_far(draft), cursor.lexicon.schema.title
+    own = (piece.start for piece in draft.pieces if "." not in piece.wheres[0].field)
+    untitled = all(where.field != title for where in draft.conditions)
+    return left, person, far, -_count_effects(draft), next(own, 0) if far else 0, untitled
 
 
 def _requests_list(cursor: Cursor, draft: Parsed) -> bool:
@@ -273,12 +235,6 @@ def _count_far(draft: Parsed) -> int:
     names += [*(one.field for one in draft.aggregates), *draft.groups]
     names += [draft.mention.name] if draft.mention else []
     return sum("." in name for name in names)
-
-
-def _find_lead(draft: Parsed) -> int:
-    """Return the position of the first condition on the record's own fields; 0 without one."""
-    own = (piece.start for piece in draft.pieces if "." not in piece.wheres[0].field)
-    return next(own, 0)
 
 
 class _LeftWords(NamedTuple):

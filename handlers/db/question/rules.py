@@ -1,14 +1,15 @@
 """The rules of the grammar, in the order in which they are tried at each position of a question.
 
 A rule returns what it made of the words at a position, or None, and changes nothing; the reading
-adds the result to the draft (`Draft.take`). A rule is a list of alternatives: readers of a few
-words, each of which returns what it read with the position after it, or None. In all of them `i` is
-the position of the first word, `end` the one after the last, `of` the field that was named before.
-The examples in a docstring are such words."""
+adds the result to what the rules before made (`Parsed.then`). A rule is a list of alternatives:
+readers of a few words, each of which returns what it read with the position after it, or None. In
+all of them `i` is the position of the first word, `end` the one after the last, `of` the field that
+was named before. The examples in a docstring are such words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import Cursor
@@ -16,7 +17,6 @@ from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.parsed import About, Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
 from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
-from groundhook.handlers.db.question.rules_model import corrected, named, related
 from groundhook.handlers.db.question.rules_negation import (
     condition,
     excepted,
@@ -32,25 +32,26 @@ from groundhook.handlers.db.question.rules_number import (
 )
 from groundhook.handlers.db.question.rules_order import extreme_of_each, limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.handlers.db.question.rules_value import selected
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
 
 Rule = Callable[[Cursor, Parsed, int], Parsed | None]
+AFTER_A_RECORD = (
+    *(sense.Filler, sense.And, sense.Or, sense.ValueLink, sense.Compare, sense.Between),
+    *(when.DateRelation, when.Period),
+)
 
 
 def identifier(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "SO-10744", unless it is a known value: one word to search for, not a word and a number."""
-    group, end = cursor.typed[i].group, i
-    while end < len(cursor.typed) and cursor.typed[end].group == group:
+    first, end = cursor.typed[i], i
+    while end < len(cursor.typed) and cursor.typed[end].group == first.group:
         end += 1
-    prefixes = cursor.lexicon.vocabulary.file.prefixes
-    if cursor.typed[i].norm in prefixes:
-        return None
-    mixed = cursor.typed[i].kind == "word" and any(
-        cursor.typed[k].kind == "number" for k in range(i, end)
-    )
-    if not mixed or cursor.after(i) >= end:
+    numbered = first.kind == "word" and any(cursor.is_number(k) for k in range(i, end))
+    prefixed = first.norm in cursor.lexicon.vocabulary.file.prefixes
+    if prefixed or not numbered or cursor.after(i) >= end:
         return None
     return Parsed(end, not_understood=tuple(range(i, end)))
 
@@ -66,8 +67,7 @@ def having(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         return constraint(end, field.name, "!=", none)
     if field.nullable and "." not in field.name and field.kind != "boolean":
         return constraint(end, field.name, "not null")
-    counted = field.kind == "integer" and not _measure(cursor, field)
-    some = counted or field == cursor.lexicon.of_kind("debt")
+    some = field.kind == "integer" or field == cursor.lexicon.of_kind("debt")
     return constraint(end, field.name, ">", 0) if some else None
 
 
@@ -78,65 +78,44 @@ def _goes_on(cursor: Cursor, draft: Parsed, i: int, end: int) -> bool:
     return bool(compared or field_led(cursor, Parsed(pieces=draft.pieces), i))
 
 
-def _measure(cursor: Cursor, field: Field) -> bool:
-    """Return whether every record has some of it, as of a price, a length or a year. A count can be
-    0."""
-    kinds = ("money", "rating", "age", "size", "weight", "duration", "distance", "year")
-    return any(cursor.lexicon.is_kind(field, kind) for kind in kinds)
-
-
 def called(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """ "called Magic Keyboard": the title contains it."""
     word, title = cursor.take(i, sense.Called), cursor.lexicon.schema.title
-    found = literal(cursor, word[1]) if word and title else None
     if word is not None and cursor.is_(word[1], sense.ValueRef):
         return Parsed(word[1])  # "called April Summers", who is known
+    found = literal(cursor, word[1]) if word and title else None
     if word is None or found is None:
         return None
-    known = [
-        field.name
-        for field in cursor.lexicon.parts.get(cursor.tokens[word[1]].norm, ())
-        if "." not in field.name
-    ]
-    name = title if title in known or not known else known[0]
-    return constraint(found[1], name, "like", found[0])
+    parts = cursor.lexicon.parts.get(cursor.tokens[word[1]].norm, ())
+    known = [field.name for field in parts if "." not in field.name]
+    return constraint(found[1], title if title in known else [*known, title][0], "like", found[0])
 
 
 def part(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
-    """ "orders of customer Anna", "author Sato": a word from a name, next to the field that it
-    belongs to."""
+    """ "orders of customer Anna", "author Sato", "by Sato", "by Ortiz or Sato": a word from a name,
+    next to the field that it belongs to or the word that selects the field."""
     fields = cursor.lexicon.parts.get(cursor.tokens[i].norm, ()) if cursor.unknown(i) else ()
-    about = cursor.about.relation
-    for field in sorted(fields, key=lambda field: not _is_mentioned(draft, field)):
+    last = draft.last.field if cursor.continues(i) and draft.last else ""
+    mention, about = draft.mention.name if draft.mention else "", cursor.about.relation
+    for field in sorted(fields, key=lambda field: field.name != mention):
         relation = field.name.rpartition(".")[0]
-        named = _is_mentioned(draft, field)
-        person = cursor.lexicon.of_persons and field.name == "name"
-        own = not (relation or about) and person and not _names_other(cursor, i, field)
-        own = own or _selected(cursor, draft, i, field)
-        if named or own or (relation and relation == about):
+        chosen = field.name in (mention, last) or field in selected(cursor, i - 1)
+        if chosen or (about and relation == about) or _is_own_name(cursor, i, field):
             return constraint(i + 1, field.name, "like", cursor.typed[i].text)
     return None
+
+
+def _is_own_name(cursor: Cursor, i: int, field: Field) -> bool:
+    """Return whether a part of a name is that of the person who is requested."""
+    person = cursor.lexicon.of_persons and field.name == "name" and not cursor.about.relation
+    return person and not _names_other(cursor, i, field)
 
 
 def _names_other(cursor: Cursor, i: int, field: Field) -> bool:
     """Return whether the words before a part of a name are another text field: of "reporting to
     Anna" Anna is the manager."""
-    before = cursor.all(cursor.back(i), sense.FieldRef)
-    return any(one.field != field and one.field.kind == "text" for one in before)
-
-
-def _is_mentioned(draft: Parsed, field: Field) -> bool:
-    return draft.mention is not None and draft.mention.name == field.name
-
-
-def _selected(cursor: Cursor, draft: Parsed, i: int, field: Field) -> bool:
-    """Return whether the word before a part of a name selects its field: "by Sato", "by Ortiz or
-    Sato"."""
-    last = draft.last if cursor.continues(i) else None
-    selecting = cursor.all(i - 1, sense.Preposition) if i else []
-    return (last is not None and last.field == field.name) or any(
-        field in cursor.lexicon.texts_of_kind(word.kind) for word in selecting
-    )
+    before = cursor.fields(cursor.back(i))
+    return any(one != field and one.kind == "text" for one in before)
 
 
 def containing(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
@@ -151,8 +130,7 @@ def quoted(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
         return None
     text = cursor.typed[i].text
     known = cursor.lexicon.exact.get(phrase_of(text), []) if text else []
-    value = next((meaning for meaning in known if isinstance(meaning, sense.ValueRef)), None)
-    if value is not None:
+    for value in (one for one in known if isinstance(one, sense.ValueRef)):
         return constraint(i + 1, value.field.name, "=", value.value)
     return Parsed(i + 1, phrases=(text,) if text else ())
 
@@ -165,6 +143,48 @@ def how_much(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
         if field is not None:
             return Parsed(cursor.after(i), mention=field)
     return None
+
+
+def named(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
+    """The model's name; a singular with a number after it is one record: "order 1042"."""
+    if not cursor.is_(i, sense.ModelRef):
+        return None
+    end, singular = cursor.after(i), cursor.is_singular(cursor.after(i))
+    # In "customer orders" the second name is the model that the question wants.
+    aside = singular and cursor.is_(end, sense.RelationRef, sense.OtherModel)
+    at = None if aside or cursor.is_(i - 1, sense.Per, sense.SortBy) else i
+    found = Parsed(end, named_at=at, singular=singular, about=About("", cursor.about.title))
+    return _numbered(cursor, found, cursor.lexicon.schema.key)
+
+
+def _numbered(cursor: Cursor, found: Parsed, key: str) -> Parsed:
+    """A singular with the number of a record after it: "order 1042", "invoices of customer 42"."""
+    number = cursor.whole(found.end, 10**12) if cursor.is_number(found.end) else None
+    whole = cursor.lexicon.schema.fields[key].kind == "integer"
+    if number is None or not (whole and cursor.is_singular(found.end)):
+        return found
+    last = cursor.ended(number[1]) or cursor.is_(number[1], *AFTER_A_RECORD)
+    where = Where(field=key, value=number[0])
+    return replace(found, end=number[1], wheres=(where,)) if last else found
+
+
+def related(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
+    """The name of a related model: it becomes the current topic. A singular with a number after it
+    is one record: "invoices of customer 42"."""
+    relation = cursor.take(i, sense.RelationRef)
+    if relation is None or corrected(cursor, i, relation[1]):
+        return None
+    found = Parsed(relation[1], about=About(relation[0].relation, relation[0].title))
+    known = cursor.lexicon.schema.relations[relation[0].relation]
+    return found if known.many else _numbered(cursor, found, known.foreign)
+
+
+def corrected(cursor: Cursor, start: int, end: int) -> bool:
+    """Return whether a misspelt word was corrected to one that changes nothing: it is searched for
+    instead."""
+    root = cursor.lexicon.vocabulary.root
+    pairs = zip(cursor.tokens[start:end], cursor.typed[start:end], strict=True)
+    return any(root(read.norm) != root(typed.norm) for read, typed in pairs)
 
 
 def mentioned(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
@@ -192,10 +212,7 @@ def nothing(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     if cursor.is_(i, when.Month) and cursor.is_(i - 1, when.DateRelation):
         return None  # a birthday "in May" is not the verb "may"
     alternative = cursor.is_(i, sense.Or) and bool(draft.pieces)
-    found = Parsed(
-        cursor.after(i),
-        alternatives=(i,) if alternative else (),
-    )
+    found = Parsed(cursor.after(i), alternatives=(i,) if alternative else ())
     return found if cursor.is_(i, sense.Filler, sense.And, sense.Or, sense.ValueLink) else None
 
 

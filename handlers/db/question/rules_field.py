@@ -26,7 +26,7 @@ def field_led(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     if cursor.said(sense.Everything) and cursor.is_(after, sense.But):
         return None
     no, starts = _past_link(cursor, after)
-    for field in (reference.field for reference in cursor.all(i, sense.FieldRef)):
+    for field in cursor.fields(i):
         tried = (condition_on(cursor, draft, field, start) for start in starts)
         found = next(filter(None, tried), None) or _alone(cursor, field, i, starts[-1])
         if no:
@@ -56,7 +56,7 @@ def _past_link(cursor: Cursor, i: int) -> tuple[bool, tuple[int, ...]]:
 
 def literal(cursor: Cursor, i: int) -> tuple[str, int] | None:
     """A quoted text, or unknown words, as they were typed."""
-    if i < len(cursor.tokens) and cursor.tokens[i].kind == "quoted" and cursor.typed[i].text:
+    if cursor.token(i).kind == "quoted" and cursor.typed[i].text:
         return cursor.typed[i].text, i + 1
     end = i
     while end - i < LONGEST_LITERAL and cursor.unknown(end):
@@ -74,18 +74,14 @@ def condition_on(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed
 
 
 def _on_number(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | None:
-    year = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
-    compared = cursor.is_(at, sense.Compare)
-    if not compared and year and (dated := date_led(cursor, draft, at, field)):
+    years = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
+    dated = years and not cursor.is_(at, sense.Compare) and date_led(cursor, draft, at, field)
+    if dated:
         return dated
-    if cursor.is_(at - 1, when.DateRelation) and _is_year(cursor, at):
+    amount = cursor.amount(at) if cursor.is_(at - 1, when.DateRelation) else None
+    if amount and dates.is_year(amount.value):
         return None  # "sick days in 2026"
     return between(cursor, draft, at, field) or number(cursor, draft, at, field)
-
-
-def _is_year(cursor: Cursor, i: int) -> bool:
-    amount = cursor.amount(i)
-    return amount is not None and dates.is_year(amount.value)
 
 
 def _on_time(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | None:
@@ -95,48 +91,38 @@ def _on_time(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | N
         return found
     if cursor.is_(at, when.Falls) and not cursor.is_(at, sense.FieldRef):
         at = cursor.past(at, when.Falls, sense.ValueLink, sense.Filler)
-    return (
-        between(cursor, draft, at, field)
-        or compared_date(cursor, draft, at, field)
-        or date_led(cursor, draft, at, field)
-    )
+    tried = (rule(cursor, draft, at, field) for rule in (between, compared_date, date_led))
+    return next(filter(None, tried), None)
 
 
 def _on_text(cursor: Cursor, field: Field, at: int) -> Parsed | None:
-    return (
-        values(cursor, at, field)
-        or values(cursor, cursor.past(at, sense.ValueLink, sense.Filler), field)
-        or _option(cursor, field, at)
-        or _contains(cursor, field, at)
-    )
+    past = cursor.past(at, sense.ValueLink, sense.Filler)
+    known = values(cursor, at, field) or values(cursor, past, field)
+    return known or _option(cursor, field, at) or _contains(cursor, field, at)
 
 
 def _alone(cursor: Cursor, field: Field, i: int, at: int) -> Parsed | None:
     """The field at `i` with a link word at most up to `at`: a sort order, a flag, an unknown
-    value."""
+    value ("Acme", of a brand that no sampled record has)."""
     after = cursor.after(i)
     direction = cursor.take(after, sense.Direction)
     if direction and not cursor.many(field):
         return Parsed(direction[1], orders=(Order(field=field.name, order=direction[0].order),))
     if field.kind == "boolean":
         truth = cursor.take(at, sense.Truth) if cursor.is_(after, sense.ValueLink) else None
-        value = truth[0].value if truth else True
-        return constraint(truth[1] if truth else after, field.name, "=", value)
+        return constraint(
+            truth[1] if truth else after, field.name, "=", not truth or truth[0].value
+        )
     asked = cursor.is_(i - 1, sense.QuestionWord)  # "which state is Dallas in?"
-    if cursor.is_(after, sense.Equals) and not asked and (found := _new_value(cursor, field, at)):
-        return constraint(found[1], field.name, "=", found[0])
-    return None
-
-
-def _new_value(cursor: Cursor, field: Field, i: int) -> tuple[str, int] | None:
-    """ "Acme", of a brand that no sampled record has."""
-    return literal(cursor, i) if field.kind == "text" and not field.options else None
+    new = field.kind == "text" and not field.options and not asked
+    found = literal(cursor, at) if new and cursor.is_(after, sense.Equals) else None
+    return constraint(found[1], field.name, "=", found[0]) if found else None
 
 
 def missing(cursor: Cursor, i: int) -> Parsed | None:
     """ "without insurance", "no renewals": the field here has no value."""
-    fields = (reference.field for reference in cursor.all(i, sense.FieldRef))
-    return next(filter(None, (_missing(cursor, one, cursor.after(i)) for one in fields)), None)
+    tried = (_missing(cursor, one, cursor.after(i)) for one in cursor.fields(i))
+    return next(filter(None, tried), None)
 
 
 def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
@@ -149,13 +135,10 @@ def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
     if field.nullable and (last or not linked):
         return constraint(i, field.name, "null")
     compared = linked or cursor.is_(i, sense.Compare, sense.Between)
-    counted = field.kind in NUMBERS and not _names_record(cursor, field)
-    return constraint(i, field.name, "=", 0) if counted and not compared else None
-
-
-def _names_record(cursor: Cursor, field: Field) -> bool:
-    """Return whether a number is a key or a year: no record has 0 of it."""
-    return cursor.is_key(field) or cursor.lexicon.is_kind(field, "year")
+    # no record has 0 as its key or its year
+    counted = not (cursor.is_key(field) or cursor.lexicon.is_kind(field, "year"))
+    zero = field.kind in NUMBERS and counted and not compared
+    return constraint(i, field.name, "=", 0) if zero else None
 
 
 def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
@@ -181,13 +164,9 @@ def _is_of_model(cursor: Cursor, i: int) -> bool:
 
 def lacking(cursor: Cursor, field: Field) -> str | None:
     """Return the option that means absence: "none", "no"."""
-    phrases = cursor.lexicon.vocabulary.phrases
-    absences = (
-        option
-        for option in field.options
-        if any(isinstance(meaning, sense.Not) for meaning in phrases.get(phrase_of(option), ()))
-    )
-    return next(absences, None)
+    known = cursor.lexicon.vocabulary.phrases
+    absent = (one for one in field.options if sense.has(known.get(phrase_of(one), ()), sense.Not))
+    return next(absent, None)
 
 
 def _option(cursor: Cursor, field: Field, at: int) -> Parsed | None:
@@ -196,8 +175,7 @@ def _option(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     end = at
     while cursor.is_number(at) and cursor.tokens[at].norm in field.options:
         found.append(cursor.tokens[at].norm)
-        end = at + 1
-        at = cursor.joint(end)
+        end, at = at + 1, cursor.joint(at + 1)
         if at == end:
             break
     if not found:
@@ -209,10 +187,7 @@ def _option(cursor: Cursor, field: Field, at: int) -> Parsed | None:
 
 
 def _contains(cursor: Cursor, field: Field, at: int) -> Parsed | None:
-    word = cursor.take(at, sense.Contains)
-    if word and (known := values(cursor, word[1], field)):
-        return known
-    found = literal(cursor, word[1]) if word else None
-    if found is None:
+    if not cursor.is_(at, sense.Contains):
         return None
-    return constraint(found[1], field.name, "like", found[0])
+    known, found = values(cursor, cursor.after(at), field), literal(cursor, cursor.after(at))
+    return known or (constraint(found[1], field.name, "like", found[0]) if found else None)

@@ -3,6 +3,8 @@ category"."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.number_fields import rated
@@ -24,7 +26,7 @@ def figure(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     if cursor.is_(i - 1, sense.Compare):
         return None  # "a price below average"
     if not words:
-        return _extreme(cursor, i) or _most(cursor, draft, i)
+        return _asked(cursor, i) or _most(cursor, draft, i)
     end, own = cursor.after(i), _called_so(cursor, i)
     if own is not None and (cursor.is_(end, sense.Compare, sense.Between) or cursor.number(end)):
         return condition_on(cursor, draft, own, end)  # "a total of 100"
@@ -33,7 +35,11 @@ def figure(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     if own is None:
         return _count(cursor, end)
     note = f"{cursor.text(i, end)!r} was read as the sum of {own.name!r}"
-    return Parsed(end, aggregates=(figure_of("sum", own.name),), notes=(note,))
+    return replace(computed(end, "sum", own), notes=(note,))
+
+
+def computed(end: int, function: str, field: Field) -> Parsed:
+    return Parsed(end, aggregates=(figure_of(function, field.name),))
 
 
 def _computed(cursor: Cursor, draft: Parsed, i: int, own: Field | None) -> Parsed | None:
@@ -43,17 +49,14 @@ def _computed(cursor: Cursor, draft: Parsed, i: int, own: Field | None) -> Parse
     function = next((word for word in words if not word.kind), words[0]).function
     earned = None if cursor.is_(i - 1, sense.SortBy) else _of_kind(cursor, i)
     if earned is not None:
-        return Parsed(end, aggregates=(figure_of(function, earned.name),))  # "revenue"
+        return computed(end, function, earned)  # "revenue"
     at, model, named = _towards(cursor, end)
-    if named is not None:
-        return Parsed(cursor.after(at), aggregates=(figure_of(function, named.name),))
-    if (field := _behind(cursor, at, function)) is not None:
-        made = (figure_of(function, field.name),)
-        return Parsed(cursor.after(at), aggregates=made, named_at=model)
+    if (field := named or _behind(cursor, at, function)) is not None:
+        return replace(computed(cursor.after(at), function, field), named_at=model)
     mention = draft.mention if not draft.aggregates else None  # "the price on average"
     for whole in (mention, _of_records(cursor, at, own, model)):
         if whole is not None and _measured(cursor, whole, function):
-            return Parsed(end, aggregates=(figure_of(function, whole.name),))
+            return computed(end, function, whole)
     return _in_total(cursor, draft, i, at, function)
 
 
@@ -61,18 +64,15 @@ def _behind(cursor: Cursor, i: int, function: str) -> Field | None:
     """The "price" of "average price", which no number of its own follows."""
     if cursor.number(cursor.past(cursor.after(i), sense.ValueLink)) is not None:
         return None
-    fields = (one.field for one in cursor.all(i, sense.FieldRef))
-    return next((field for field in fields if _measured(cursor, field, function)), None)
+    return next((one for one in cursor.fields(i) if _measured(cursor, one, function)), None)
 
 
 def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
     """Skip the words between a figure and its field. Returns the position after them, the position
     of the model's name, and the field of a word that names both ("average revenue", "total amount
     of")."""
-    model = None
-    while cursor.is_(
-        at, sense.Filler, sense.ValueLink, sense.FigureWord, sense.ModelRef
-    ) and not cursor.is_(at, sense.FieldRef):
+    model, between = None, (sense.Filler, sense.ValueLink, sense.FigureWord, sense.ModelRef)
+    while cursor.past(at, *between, most=1, unless=sense.FieldRef) > at:
         if (named := _of_kind(cursor, at) or _called_so(cursor, at)) is not None:
             return at, model, named
         model = at if cursor.is_(at, sense.ModelRef) else model  # "average order value"
@@ -82,16 +82,13 @@ def _towards(cursor: Cursor, at: int) -> tuple[int, int | None, Field | None]:
 
 def _in_total(cursor: Cursor, draft: Parsed, i: int, at: int, function: str) -> Parsed | None:
     """ "… in total", "how much did customers from France spend", "how much was paid by card"."""
-    end = cursor.after(i)
     rest = range(at, len(cursor.tokens))
     again = any(one.function == function for one in draft.aggregates)
     if again or (function == "sum" and any(_of_kind(cursor, place) for place in rest)):
-        return Parsed(end)
+        return Parsed(cursor.after(i))
     paid = cursor.lexicon.of_kind("turnover") if function == "sum" else None
     spoken = draft.aggregates or draft.named_at is not None or cursor.is_(i, sense.FieldRef)
-    if paid is None or spoken:
-        return None
-    return Parsed(end, aggregates=(figure_of("sum", paid.name),))
+    return None if paid is None or spoken else computed(cursor.after(i), "sum", paid)
 
 
 def figures(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
@@ -120,35 +117,23 @@ def _function(cursor: Cursor, i: int) -> str | None:
 
 def ranked(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "top 3 brands by revenue", "top 5 cities by number of customers"."""
-    top = cursor.take(i, sense.Top)
-    number = cursor.whole(top[1], MOST) if top else None
-    at = number[1] if number else cursor.after(i)
-    group = grouping(cursor, at) if top else []
-    by = cursor.after(at)
-    if (
-        not group
-        or cursor.is_(at, sense.ModelRef, sense.ValueRef)
-        or not cursor.is_(by, sense.SortBy)
-    ):
+    if not cursor.is_(i, sense.Top):
         return None
-    found = _ranking(cursor, cursor.after(by))
+    limit, at = cursor.whole(cursor.after(i), MOST) or (None, cursor.after(i))
+    by, records = cursor.after(at), cursor.is_(at, sense.ModelRef, sense.ValueRef)
+    groups = [] if records or not cursor.is_(by, sense.SortBy) else grouping(cursor, at)
+    found = _ranking(cursor, cursor.after(by)) if groups else None
     if found is None or not found.aggregates:
         return None
     order = Order(field=found.aggregates[0].called, order="desc")
-    limit = number[0] if number else None
-    return Parsed(
-        found.end, orders=(order,), aggregates=found.aggregates, groups=tuple(group), limit=limit
-    )
+    return replace(found, orders=(order,), groups=tuple(groups), limit=limit)
 
 
 def _ranking(cursor: Cursor, i: int) -> Parsed | None:
     """Return the figure by which groups are ranked."""
-    named = [one.field for one in cursor.all(i, sense.FieldRef)]
-    paid = next((one for one in named if cursor.lexicon.is_kind(one, "turnover")), None)
-    earned = _of_kind(cursor, i) or (paid if paid and _measured(cursor, paid, "sum") else None)
-    if earned is None:
-        return figure(cursor, Parsed(), i)
-    return Parsed(cursor.after(i), aggregates=(figure_of("sum", earned.name),))
+    paid = (one for one in cursor.fields(i) if _is_earned(cursor, one))
+    earned = _of_kind(cursor, i) or next(paid, None)
+    return computed(cursor.after(i), "sum", earned) if earned else figure(cursor, Parsed(), i)
 
 
 def grouped(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
@@ -190,17 +175,19 @@ def _second_grouping(cursor: Cursor, i: int) -> tuple[list[str], int]:
 
 def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:
     """Return the figure of each group: the sum in "revenue by city", else the count."""
-    earned = mention is not None and cursor.lexicon.is_kind(mention, "turnover")
-    if mention is not None and earned and _measured(cursor, mention, "sum"):
-        return figure_of("sum", mention.name)
-    return figure_of("count")
+    earned = mention if mention and _is_earned(cursor, mention) else None
+    return figure_of("sum", earned.name) if earned else figure_of("count")
+
+
+def _is_earned(cursor: Cursor, field: Field) -> bool:
+    return cursor.lexicon.is_kind(field, "turnover") and _measured(cursor, field, "sum")
 
 
 def grouping(cursor: Cursor, at: int) -> list[str]:
     """Return the groups that the words here name: a field, or related records; empty for other
     words."""
     related = cursor.all(at, sense.RelationRef)
-    for field in (one.field for one in cursor.all(at, sense.FieldRef)):
+    for field in cursor.fields(at):
         key = related and cursor.is_key(field)  # "per hotel" is not the key of the hotel
         if not (key or field.kind == "number" or field.long or cursor.many(field)):
             return [field.name]
@@ -217,28 +204,26 @@ def _each(cursor: Cursor, title: Field) -> list[str]:
 
 def _count(cursor: Cursor, i: int) -> Parsed | None:
     at = cursor.past(i, sense.Filler, sense.ValueLink, most=2)
-    if different := cursor.take(at, sense.Different):
-        named = cursor.take(different[1], sense.FieldRef)
+    if cursor.is_(at, sense.Different):
+        named = cursor.take(cursor.after(at), sense.FieldRef)
         if named is None or cursor.many(named[0].field):
             return None
         made = figure_of("count", named[0].field.name, distinct=True)
         return Parsed(named[1], aggregates=(made,))
-    counted = cursor.number_named(at)
-    if counted is not None and not cursor.is_(at, sense.ModelRef, sense.RelationRef):
-        if not _summed(cursor, counted, at):
-            return Parsed(i)  # "how many seats are left" asks for what the records say
-        return Parsed(cursor.after(at), aggregates=(figure_of("sum", counted.name),))
-    people = cursor.is_(at, sense.Unit) and not cursor.is_(at, sense.ModelRef, sense.RelationRef)
-    living = cursor.field_of_kind("population") if people else None
-    if living is not None:
-        return Parsed(cursor.after(at), mention=living)  # "how many people live in Texas"
+    end, records = cursor.after(at), cursor.is_(at, sense.ModelRef, sense.RelationRef)
+    counted = None if records else cursor.number_named(at)
+    if counted is not None:  # "how many seats are left" asks for what the records say
+        return computed(end, "sum", counted) if _summed(cursor, counted, at) else Parsed(i)
+    people = cursor.is_(at, sense.Unit) and not records
+    if people and (living := cursor.field_of_kind("population")):
+        return Parsed(end, mention=living)  # "how many people live in Texas"
     return Parsed(i, aggregates=(figure_of("count"),))
 
 
 def _summed(cursor: Cursor, field: Field, i: int) -> bool:
     """ "how many hours did we work": return whether the question is about what several records did
     together. Seats and inhabitants are what each record has."""
-    of_each = any(cursor.lexicon.is_kind(field, kind) for kind in OF_EACH)
+    of_each = cursor.lexicon.is_kind(field, *OF_EACH)
     if of_each or not _measured(cursor, field, "sum") or _names_one(cursor, i):
         return False
     rest = range(i, len(cursor.tokens))
@@ -252,21 +237,24 @@ def _names_one(cursor: Cursor, i: int) -> bool:
     return any(one.field.name == title for at in rest for one in cursor.all(at, sense.ValueRef))
 
 
-def _extreme(cursor: Cursor, i: int) -> Parsed | None:
+def _asked(cursor: Cursor, i: int) -> Parsed | None:
     """ "what is the highest fee"; "the doctor with the highest fee" is a record."""
-    question_word = cursor.take(i, sense.AskedValue)
-    at = cursor.past_one(question_word[1], sense.Filler) if question_word else i
-    word = cursor.take(at, sense.Superlative) if question_word else None
-    if word is None:
+    at = cursor.past_one(cursor.after(i), sense.Filler)
+    found = extreme(cursor, at) if cursor.is_(i, sense.AskedValue) else None
+    return computed(found[2], OF_ORDER[found[1]], found[0]) if found else None
+
+
+def extreme(cursor: Cursor, i: int) -> tuple[Field, sense.Sorting, int] | None:
+    """ "highest payment amount": returns a number or a date, its direction, and the position after
+    it."""
+    superlative = cursor.take(i, sense.Superlative)
+    at = cursor.past_one(cursor.after(i), sense.Filler)
+    places = (at, cursor.past_one(at, sense.ModelRef)) if superlative else ()
+    at = next((one for one in places if cursor.is_(one, sense.FieldRef)), i)
+    field = next(iter(cursor.fields(at)), None)
+    if superlative is None or field is None or not _measured(cursor, field, "max"):
         return None
-    at = cursor.past_one(word[1], sense.ModelRef)
-    named = cursor.take(word[1], sense.FieldRef) or cursor.take(
-        at, sense.FieldRef
-    )  # "highest payment amount"
-    if named is None or not _measured(cursor, named[0].field, "max"):
-        return None
-    made = figure_of(OF_ORDER[word[0].order], named[0].field.name)
-    return Parsed(named[1], aggregates=(made,))
+    return field, superlative[0].order, cursor.after(at)
 
 
 def _most(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
@@ -297,10 +285,9 @@ def _counted_most(cursor: Cursor, i: int, group: Field | None) -> Aggregate | No
     asking = (cursor.after(at) for at in range(i) if cursor.is_(at, sense.QuestionWord))
     if group is None or not any(cursor.names(at, group) for at in asking):
         return None
-    field = cursor.number_named(i)
-    if field is None or any(cursor.lexicon.is_kind(field, kind) for kind in NOT_SUMMED):
-        return None
-    return figure_of("sum", field.name) if field.kind == "integer" else None
+    field = cursor.named(i, ("integer",))
+    counted = field and not cursor.lexicon.is_kind(field, *NOT_SUMMED)
+    return figure_of("sum", field.name) if field and counted else None
 
 
 def _past_group_verb(cursor: Cursor, i: int) -> int:
@@ -315,24 +302,20 @@ def _past_group_verb(cursor: Cursor, i: int) -> int:
 def _called_so(cursor: Cursor, i: int) -> Field | None:
     """Return the model's number field with the name that begins a figure of several words: "amount
     of", of payments with an amount."""
-    alone, end = cursor.lexicon.meanings(cursor.tokens[i : i + 1], 0)
-    if cursor.after(i) - i != 2 or not end:
+    if cursor.after(i) - i != 2:
         return None
-    named = [one.field for one in alone if isinstance(one, sense.FieldRef)]
-    return next(
-        (field for field in named if _measured(cursor, field, "sum") and "." not in field.name),
-        None,
-    )
+    alone, _ = cursor.lexicon.meanings(cursor.tokens[i : i + 1], 0)
+    named = (one.field for one in alone if isinstance(one, sense.FieldRef))
+    own = (one for one in named if "." not in one.name and _measured(cursor, one, "sum"))
+    return next(own, None)
 
 
 def _of_records(cursor: Cursor, i: int, own: Field | None, model: int | None) -> Field | None:
     """ "total of paid invoices", "average payment": records that are sums of money themselves, in
     the place of a field. `model`: the position of their name, if it came before."""
-    while cursor.is_(i, sense.Filler, sense.ValueLink, sense.ValueRef) and not cursor.is_(
-        i, sense.ModelRef
-    ):
-        i = cursor.after(i)
-    named = model is not None or cursor.is_(i, sense.ModelRef)
+    between = (sense.Filler, sense.ValueLink, sense.ValueRef)
+    at = cursor.past(i, *between, most=len(cursor.tokens), unless=sense.ModelRef)
+    named = model is not None or cursor.is_(at, sense.ModelRef)
     return own or cursor.lexicon.of_kind("turnover") if named else None
 
 
@@ -340,18 +323,15 @@ def _of_kind(cursor: Cursor, i: int) -> Field | None:
     """Return the field whose figure a word requests by itself; a field with that name comes
     first."""
     kind = next((word.kind for word in cursor.all(i, sense.FigureWord) if word.kind), "")
-    if not kind or _is_compared(
-        cursor, cursor.past(cursor.after(i), sense.ValueLink, sense.Filler)
-    ):
+    at = cursor.past(cursor.after(i), sense.ValueLink, sense.Filler)
+    if not kind or _is_compared(cursor, at):
         return None  # "revenue over 500" is a condition
-    called = [one.field for one in cursor.all(i, sense.FieldRef)]
+    called = cursor.fields(i)
     if not called:
         return cursor.lexicon.of_kind(kind)
     requested = i == 0 or cursor.is_(cursor.back(i), sense.AskedValue)
-    for field in called if requested else ():
-        if cursor.lexicon.is_kind(field, kind) and _measured(cursor, field, "sum"):
-            return field
-    return None
+    fits = (one for one in called if cursor.lexicon.is_kind(one, kind))
+    return next((one for one in fits if requested and _measured(cursor, one, "sum")), None)
 
 
 def _is_compared(cursor: Cursor, i: int) -> bool:

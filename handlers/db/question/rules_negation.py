@@ -116,46 +116,39 @@ def _of_same_field(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
 def _behind_verb(cursor: Cursor, no: int, i: int) -> list[int]:
     """Return where the rest of a negated clause begins after an unknown verb: "not painted in red",
     "do not last longer than", "never learned French". `no` is the position of the "not"."""
-    if not cursor.is_unknown_word(i):
-        return []
     rest = cursor.past(i + 1, sense.Filler)
     of_verb = any(word.of_verb for word in cursor.all(no, sense.Not))
-    governed = cursor.is_(rest, *GOVERNED) or (
-        of_verb and cursor.is_(rest, sense.ValueRef, sense.FieldRef)
-    )
-    return [i + 1, rest] if rest > i + 1 or governed else []
+    object_of = of_verb and cursor.is_(rest, sense.ValueRef, sense.FieldRef)
+    governed = rest > i + 1 or object_of or cursor.is_(rest, *GOVERNED)
+    return [i + 1, rest] if governed and cursor.is_unknown_word(i) else []
 
 
 def _passive(cursor: Cursor, i: int) -> Parsed | None:
     """ "not published in German", "not sold in Rome": of a verb that names a field and the value
     after it not both hold."""
-    for reference in cursor.all(i, sense.FieldRef):
-        field, after = reference.field, cursor.after(i)
-        found = None if cursor.is_(i, sense.ValueRef) else prepositioned(cursor, after)
+    found = None if cursor.is_(i, sense.ValueRef) else prepositioned(cursor, cursor.after(i))
+    for field in cursor.fields(i) if found else ():
         if found is None or "." in field.name:
             continue
-        found = negated(cursor, found)
+        against, without = negated(cursor, found), None
         if field.kind == "boolean":
-            without = (Where(field=field.name, value=False),)
+            without = Where(field=field.name, value=False)
         elif field.kind in TIMES and field.nullable:
-            without = (Where(field=field.name, op="null"),)
-        elif field.kind in TIMES or cursor.lexicon.is_kind(field, "year"):
-            return found
-        else:
-            continue
-        return replace(found, wheres=(Where(any_of=(*without, *found.wheres)),))
+            without = Where(field=field.name, op="null")
+        if without is not None:
+            return replace(against, wheres=(Where(any_of=(without, *against.wheres)),))
+        if field.kind in TIMES or cursor.lexicon.is_kind(field, "year"):
+            return against
     return None
 
 
 def _goes_on(cursor: Cursor, i: int) -> bool:
     """Return whether further conditions apply to the excluded related records: "without orders
     since March"."""
-    for at in dict.fromkeys((i, cursor.past(i, sense.Filler, sense.ValueLink))):
-        ends = [rule(cursor, Parsed(), at) for rule in (date_led, compared_date)]
-        compared = cursor.is_(at, sense.Compare, sense.Between) or any(
-            end is not None for end in ends
-        )
-        if compared or any(cursor.many(one.field) for one in cursor.all(at, sense.ValueRef)[:1]):
+    for at in (i, cursor.past(i, sense.Filler, sense.ValueLink)):
+        timed = any(rule(cursor, Parsed(), at) for rule in (date_led, compared_date))
+        valued = any(cursor.many(one.field) for one in cursor.all(at, sense.ValueRef)[:1])
+        if timed or valued or cursor.is_(at, sense.Compare, sense.Between):
             return True
     return False
 
@@ -180,11 +173,9 @@ def values_rule(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
 def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
     """ "which books did Ada Sato not write", "Bücher, die Ada Sato nicht geschrieben hat": return
     where the unknown verb behind the "not" begins and ends."""
-    verb = cursor.after(end) if cursor.is_(end, sense.Not) else end
-    subject = (
-        cursor.is_(i - 1, sense.Auxiliary) or cursor.lexicon.vocabulary.file.dates.verbs_behind
-    )
-    if verb == end or not subject:
+    verb = cursor.past_one(end, sense.Not)
+    behind = cursor.lexicon.vocabulary.file.dates.verbs_behind
+    if verb == end or not (behind or cursor.is_(i - 1, sense.Auxiliary)):
         return None
     known = cursor.is_(verb, sense.Filler, sense.Preposition)
     last = cursor.past(verb if known else verb + 1, sense.Filler, sense.Preposition)

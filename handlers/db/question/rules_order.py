@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
-from groundhook.handlers.db.question.parsed import Parsed, figure_of
-from groundhook.handlers.db.question.rules_figure import grouping
+from groundhook.handlers.db.question.parsed import Parsed
+from groundhook.handlers.db.question.rules_figure import computed, extreme, grouping
 from groundhook.handlers.db.question.sense import Sorting
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
@@ -61,10 +61,10 @@ def order_words(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     end = cursor.after(i)
     if cursor.is_(end, sense.Than):
         return None  # a comparison, misspelt or not known
-    if extreme := _extreme(cursor, i) or _of_verb(cursor, i):
-        orders = draft.sort(extreme[0].name, extreme[1])
-        one = cursor.asks_who() or _one(cursor, i, extreme[2])
-        return _ordered(draft, extreme[2], orders, one=one) if orders else None
+    if found := extreme(cursor, i) or _of_verb(cursor, i):
+        orders = draft.sort(found[0].name, found[1])
+        one = cursor.asks_who() or _one(cursor, i, found[2])
+        return _ordered(draft, found[2], orders, one=one) if orders else None
     return _of_kinds(cursor, draft, i) or _sorting(cursor, draft, i)
 
 
@@ -83,8 +83,7 @@ def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     if _names_text(cursor, end):
         return None  # "the most popular genre" is not an order of records
     if cursor.is_(i, sense.OrderWord) and _names_related(cursor, end):
-        places = tuple(range(i, end))  # refused, since no other model is meant either
-        return Parsed(end, not_understood=places, idle=places, refused=True)
+        return Parsed(end, refused=True).unplaced(range(i, end))  # no other model is meant
     for word in cursor.all(i, sense.OrderWord):
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
@@ -99,17 +98,14 @@ def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
 def extreme_of_each(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "highest salary per office": a number for each group. With any other word the question may
     request records, or more figures."""
-    extreme = (
-        None
-        if cursor.said(sense.Person) or cursor.past(0, sense.Filler) < i
-        else _extreme(cursor, i)
-    )
-    if extreme is None or extreme[0].kind not in NUMBERS or "." in extreme[0].name:
+    other = cursor.said(sense.Person) or cursor.past(0, sense.Filler) < i
+    found = None if other else extreme(cursor, i)
+    if found is None or found[0].kind not in NUMBERS or "." in found[0].name:
         return None
-    field, order, end = extreme
+    field, order, end = found
     groups = _last_grouping(cursor, end) if cursor.is_(end, sense.Per, sense.SortBy) else ()
-    figure = figure_of("max" if order == "desc" else "min", field.name)
-    return Parsed(len(cursor.tokens), aggregates=(figure,), groups=groups) if groups else None
+    figure = computed(len(cursor.tokens), "max" if order == "desc" else "min", field)
+    return replace(figure, groups=groups) if groups else None
 
 
 def _last_grouping(cursor: Cursor, i: int) -> tuple[str, ...]:
@@ -121,22 +117,6 @@ def _last_grouping(cursor: Cursor, i: int) -> tuple[str, ...]:
     whole = cursor.ended(end) and end + 1 >= len(cursor.tokens)
     text = first is not None and first.kind == "text" and not cursor.is_(at, sense.ModelRef)
     return tuple(groups) if text and whole else ()
-
-
-def _extreme(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
-    """ "highest payment amount": returns a field to sort by, its direction, and the position after
-    it."""
-    superlative = cursor.take(i, sense.Superlative)
-    if superlative is None:
-        return None
-    at = cursor.past_one(superlative[1], sense.Filler)
-    field = cursor.take(at, sense.FieldRef) or cursor.take(
-        cursor.past_one(at, sense.ModelRef), sense.FieldRef
-    )
-    if field is None or cursor.many(field[0].field):
-        return None
-    sortable = field[0].field.kind in (*NUMBERS, "date", "moment")
-    return (field[0].field, superlative[0].order, field[1]) if sortable else None
 
 
 def _ordered(draft: Parsed, end: int, orders: tuple[Order, ...], *, one: bool) -> Parsed:
@@ -171,20 +151,16 @@ def _earliest(cursor: Cursor, draft: Parsed, end: int) -> Parsed | None:
 
 def _beside_model(cursor: Cursor, i: int) -> bool:
     """Return whether the model's name is beside a superlative: "the highest payment", "lowest three
-    payments"; in Hebrew before it."""
-    number = cursor.whole(cursor.after(i), MOST)
-    at = number[1] if number else cursor.after(i)
-    while cursor.is_(at, sense.ValueRef) and not cursor.is_(
-        at, sense.ModelRef
-    ):  # "the highest cash payment"
-        at = cursor.after(at)
+    payments", "the highest cash payment"; in Hebrew before it."""
+    _, at = cursor.whole(cursor.after(i), MOST) or (0, cursor.after(i))
+    at = cursor.past(at, sense.ValueRef, unless=sense.ModelRef)
     return cursor.is_(at, sense.ModelRef) or cursor.is_(i - 1, sense.ModelRef)
 
 
 def _names_text(cursor: Cursor, i: int) -> bool:
     """Return whether the words here name a text field, and neither the model nor a value."""
-    texts = [one for one in cursor.all(i, sense.FieldRef) if one.field.kind == "text"]
-    return bool(texts) and not cursor.is_(i, sense.ModelRef, sense.ValueRef)
+    text = cursor.named(i, ("text",)) is not None
+    return text and not cursor.is_(i, sense.ModelRef, sense.ValueRef)
 
 
 def _names_related(cursor: Cursor, i: int) -> bool:
@@ -265,14 +241,10 @@ def _next_sorted(cursor: Cursor, i: int) -> int | None:
 def _direction(cursor: Cursor, i: int) -> tuple[Sorting, int] | None:
     """ "descending", ", highest first"."""
     comma = i + 1 if cursor.is_mark(i, ",") else i
-    for at in (comma, cursor.past_one(comma, sense.Filler)):
-        if direction := cursor.take(at, sense.Direction):
-            return direction[0].order, direction[1]
-        end = cursor.after(at)
-        orders = [one.order for one in cursor.all(at, sense.Superlative)]
-        orders += [one.order for one in cursor.all(at, sense.OrderWord)]
-        if orders and cursor.is_(end, sense.First):
-            return orders[0], cursor.after(end)
+    for at in cursor.steps(comma, sense.Filler, most=1):
+        word, first = cursor.take(at, sense.Ordering), cursor.is_(cursor.after(at), sense.First)
+        if word and (first or cursor.is_(at, sense.Direction)):
+            return word[0].order, cursor.past_one(word[1], sense.First)
     return None
 
 
@@ -283,7 +255,7 @@ def _usual(cursor: Cursor, field: Field) -> str:
     top = field.kind in NUMBERS and cursor.anywhere(sense.Top)
     if cursor.lexicon.is_kind(field, "ahead"):
         return "asc"
-    return "desc" if top or field.kind in ("date", "moment") or field in best_first else "asc"
+    return "desc" if top or field.kind in TIMES or field in best_first else "asc"
 
 
 def _by_kind(
@@ -303,17 +275,14 @@ def _by_kind(
 def _last_records(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """ "the last 5 orders", "my last order", "my next appointment"."""
     which: set[str] = {period.which for period in cursor.all(i, when.Period)}
-    if not which - {"counted"} or "this" in which:
-        return None
-    number = cursor.whole(cursor.after(i), MOST)
-    end = number[1] if number else cursor.after(i)
+    number, end = cursor.whole(cursor.after(i), MOST) or (None, cursor.after(i))
     day, model = cursor.lexicon.day_field, cursor.take(end, sense.ModelRef)
-    if day is None or model is None:
+    if not which - {"counted"} or "this" in which or day is None or model is None:
         return None
     ahead = "next" in which
     now = Where(field=day.name, op=">=", value=dates.stored(cursor.now, day.kind))
     orders = draft.sort(day.name, "asc" if ahead else "desc")
-    most = number[0] if number else 1 if cursor.is_singular(model[1]) else None
+    most = number or (1 if cursor.is_singular(model[1]) else None)
     return Parsed(end, (now,) if ahead else (), orders, limit=most)
 
 
@@ -322,9 +291,8 @@ def _counts_records(cursor: Cursor, i: int) -> bool:
     products", "3 laptops"."""
     at, seen = cursor.past_one(i, sense.Filler), False
     while cursor.is_(at, sense.ValueRef, sense.OrderWord, sense.Superlative):
-        category = any(
-            cursor.lexicon.is_category(value.field) for value in cursor.all(at, sense.ValueRef)
-        )
+        values = cursor.all(at, sense.ValueRef)
+        category = any(cursor.lexicon.is_category(value.field) for value in values)
         seen = seen or category or cursor.is_(at, sense.OrderWord)
         at = cursor.after(at)
         if cursor.is_(at, sense.FieldRef):  # "5 lowest calorie lunches"

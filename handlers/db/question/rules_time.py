@@ -8,7 +8,6 @@ from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor, withou
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.periods import Duration, duration
-from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.time_fields import (
     field_before,
     has_times,
@@ -45,7 +44,7 @@ def _any_weekend(cursor: Cursor, i: int) -> Parsed | None:
     """ "on a weekend": reported, unless the model has a field that is called so."""
     if not (cursor.is_(i, when.Weekend) and cursor.is_(i - 1, sense.Single)):
         return None
-    own = any("." not in one.field.name for one in cursor.all(i, sense.FieldRef))
+    own = any("." not in one.name for one in cursor.fields(i))
     return None if own else of_no_field(i, cursor.after(i))
 
 
@@ -83,8 +82,7 @@ def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | 
 
 def _named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:
     """ "before 1950 built": the field that is named after its time, and has no other."""
-    fields = (reference.field for reference in cursor.all(i, sense.FieldRef))
-    field = next((field for field in fields if has_times(cursor, field)), None)
+    field = next((one for one in cursor.fields(i) if has_times(cursor, one)), None)
     end = cursor.after(i)
     return (field, end) if field and not dated(cursor, end, year=dates.FIRST_YEAR) else None
 
@@ -143,7 +141,7 @@ def _compared_unnamed(
     if of_unknown_verb(cursor, i, end):
         return of_no_field(i, end)
     if years and cursor.date_of_kind("birth") and not cursor.is_(length.end, when.Ago):
-        return _aged(cursor, i, word, length)
+        return None  # an age
     built = cursor.lexicon.of_kind("year") if years and word.kind == "date" else None
     if built is not None:
         return constraint(length.end, built.name, word.op, cursor.now.year - length.number)
@@ -151,14 +149,6 @@ def _compared_unnamed(
     if main is None or cursor.lexicon.is_kind(main, "ahead"):
         return None
     return _compared_with_now(cursor, main, word, length)
-
-
-def _aged(cursor: Cursor, i: int, word: sense.Compare, length: Duration) -> Parsed | None:
-    """ "more than 5 years old"; not "with more than 5 years of experience"."""
-    if cursor.is_(i - 1, sense.Having) and not cursor.is_(length.end, when.Old):
-        return None
-    age = Amount(length.number, "", length.end)
-    return aged(cursor, Bound(word.op, (age,), word.kind or "age"))
 
 
 def _compared_with_now(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
@@ -21,20 +20,24 @@ def values(cursor: Cursor, i: int, of: Field | None = None) -> Parsed | None:
     if not each:
         return None
     chosen = _chosen(cursor, i, each)
-    also = [one.field for one in each if one is not chosen]
     listed, end = _listed(cursor, i, chosen)
     either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
-    has = partial(_has, cursor, listed=listed, either=either)
-    typed, fields = cursor.text(i, cursor.after(i)), (chosen.field, *also)
-    if not also:
-        titles = _other_titles(cursor, i, chosen)
-        notes = (_note(typed, fields, titles),) if titles else ()
-        return Parsed(end, has(chosen.field), notes=notes)
-    if _by_word(cursor, i, each) or not _alike(cursor, each):
-        return Parsed(end, has(chosen.field), notes=(_note(typed, fields[:1], also),))
-    wheres = tuple(where for field in fields for where in has(field))
-    note = _note(typed, fields, ())
-    return Parsed(end, (Where(any_of=wheres),), notes=(note,))
+    fields, others = _sought_in(cursor, i, each, chosen)
+    wheres = [one for field in fields for one in _has(cursor, field, listed, either=either)]
+    if len(fields) > 1:
+        wheres = [Where(any_of=tuple(wheres))]
+    note = _note(cursor.text(i, cursor.after(i)), fields, others)
+    return Parsed(end, tuple(wheres), notes=(note,) if others or len(fields) > 1 else ())
+
+
+def _sought_in(
+    cursor: Cursor, i: int, each: Sequence[sense.ValueRef], chosen: sense.ValueRef
+) -> tuple[list[Field], list[Field]]:
+    """Return the fields in which a value is looked for, and the others that have it too."""
+    others = [one.field for one in each if one is not chosen]
+    if others and not _by_word(cursor, i, each) and _alike(cursor, each):
+        return [chosen.field, *others], []
+    return [chosen.field], others or _other_titles(cursor, i, chosen)
 
 
 def _other_titles(cursor: Cursor, i: int, chosen: sense.ValueRef) -> list[Field]:
@@ -88,7 +91,7 @@ def _past_verb(cursor: Cursor, field: Field, i: int) -> int:
     """ "English speaking", "die Englisch sprechen": the position after a verb of the field."""
     end = cursor.after(i)
     last = cursor.ended(end) or cursor.is_(end, sense.ModelRef)
-    return end if last and field in _of_prepositions(cursor, i) else i
+    return end if last and field in _of_verb(cursor, i) else i
 
 
 def _has(cursor: Cursor, field: Field, listed: list[str], *, either: bool) -> tuple[Where, ...]:
@@ -133,19 +136,20 @@ def _chosen(cursor: Cursor, i: int, each: Sequence[sense.ValueRef]) -> sense.Val
 def _by_word(cursor: Cursor, i: int, each: Sequence[sense.ValueRef]) -> sense.ValueRef | None:
     """ "French speaking", "French drivers": return the value of the field that the verb behind it
     selects, or the one that is a nationality rather than a language."""
-    fields = _of_prepositions(cursor, cursor.after(i))
+    fields = _of_verb(cursor, cursor.after(i))
     of_verb = next((one for one in each if one.field in fields), None)
     nations = (one for one in each if cursor.lexicon.is_kind(one.field, "nationality"))
     return of_verb or next(nations, None)
 
 
-def _of_prepositions(cursor: Cursor, i: int) -> list[Field]:
+def _of_verb(cursor: Cursor, i: int) -> list[Field]:
+    """Return the text fields that a verb here selects."""
+    return [] if cursor.is_(i, sense.Filler) else selected(cursor, i)
+
+
+def selected(cursor: Cursor, i: int) -> list[Field]:
     """Return the text fields that a preposition or a verb here selects."""
-    words = [] if cursor.is_(i, sense.Filler) else cursor.all(i, sense.Preposition)
-    return _selected(cursor, words)
-
-
-def _selected(cursor: Cursor, words: Sequence[sense.Preposition]) -> list[Field]:
+    words = cursor.all(i, sense.Preposition)
     return [field for word in words for field in cursor.lexicon.texts_of_kind(word.kind)]
 
 
@@ -174,11 +178,9 @@ def _path(value: sense.ValueRef) -> str:
 
 def prepositioned(cursor: Cursor, i: int) -> Parsed | None:
     """ "from Oslo", "to Rome": the word before a value selects one of several fields."""
-    after = cursor.after(i)
-    if cursor.is_(i, sense.Not):
-        return None  # "outside Rome"
-    for field in _selected(cursor, cursor.all(i, sense.Preposition)):
-        for start in (after, cursor.past_one(after, sense.Filler)):
+    fields = [] if cursor.is_(i, sense.Not) else selected(cursor, i)  # "outside Rome"
+    for field in fields:
+        for start in cursor.steps(cursor.after(i), sense.Filler, most=1):
             if (parsed := values(cursor, start, field)) is not None:
                 return replace(parsed, notes=_other_fields(cursor, start, parsed, field))
     return None
@@ -197,9 +199,8 @@ def _other_fields(cursor: Cursor, i: int, parsed: Parsed, field: Field) -> tuple
 def _told_apart(cursor: Cursor, fields: Sequence[Field]) -> bool:
     """Return whether each of the fields has a preposition that selects it: "from", "to"."""
     kinds = cursor.lexicon.vocabulary.file.prepositions
-    return all(
-        any(field in cursor.lexicon.texts_of_kind(kind) for kind in kinds) for field in fields
-    )
+    selected = [field for kind in kinds for field in cursor.lexicon.texts_of_kind(kind)]
+    return all(field in selected for field in fields)
 
 
 def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
@@ -211,7 +212,7 @@ def _next_value(cursor: Cursor, i: int, field: Field) -> tuple[str, int] | None:
         for value in cursor.all(start, sense.ValueRef):
             if value.field == field:
                 return value.value, cursor.after(start)
-        words = cursor.all(start, sense.Preposition)
-        if cursor.is_(start, sense.Pronoun) or (words and field not in _selected(cursor, words)):
+        other = cursor.is_(start, sense.Preposition) and field not in selected(cursor, start)
+        if other or cursor.is_(start, sense.Pronoun):
             return None  # "to Rome or from Dublin" is no list
     return None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, Literal, dataclass_transform
@@ -21,18 +22,26 @@ class Sense:
         dataclass(frozen=True)(cls)
 
 
+def has(meanings: Iterable[Sense], *kinds: type[Sense]) -> bool:
+    """Return whether one of the meanings is of one of these kinds."""
+    return any(isinstance(one, kinds) for one in meanings)
+
+
 # ---- of the model
 
 
-class FieldRef(Sense):
+class OfField(Sense):
     field: Field
 
 
-class ValueRef(Sense):
+class FieldRef(OfField):
+    """The name of the field."""
+
+
+class ValueRef(OfField):
     """A value of the field: an option, or one from the samples. `rows` is the number of sampled
     rows with the value, 0 if it is not known."""
 
-    field: Field
     value: str
     rows: int = dataclass_field(default=0, compare=False)
 
@@ -57,7 +66,12 @@ class OtherModel(Sense):
 # ---- of the language
 
 
-class FigureWord(Sense):
+class Qualifier(Sense):
+    """A word that speaks about other words: alone it is reported, and there is no use in searching
+    for it."""
+
+
+class FigureWord(Qualifier):
     """Requests a number over records: "how many", "average". `kind`: of the fields of that kind, as
     "revenue" does."""
 
@@ -65,18 +79,18 @@ class FigureWord(Sense):
     kind: str = ""
 
 
-class Preposition(Sense):
+class Preposition(Qualifier):
     """Selects the text field of the value after it: "from" the origin, "to" the destination."""
 
     kind: str
 
 
-class Compare(Sense):
+class Compare(Qualifier):
     op: str
     kind: str = ""
 
 
-class Postfix(Sense):
+class Postfix(Qualifier):
     """A comparison after its number: "100 or more"."""
 
     op: str
@@ -90,37 +104,38 @@ class Unit(Sense):
     scale: float = 0.0
 
 
-class Adjective(Sense):
+class Adjective(Qualifier):
     """ "long", "tall", "good": after a number of that kind it selects the field; alone it means
     nothing."""
 
     kind: str
 
 
-class HowMuch(Sense):
+class HowMuch(Qualifier):
     """ "how long": requests a number of a kind."""
 
     kind: str
 
 
-class Superlative(Sense):
+class Ordering(Qualifier):
     order: Sorting
 
 
-class OrderWord(Sense):
+class Superlative(Ordering): ...
+
+
+class OrderWord(Ordering):
     """An order by the first of these kinds. `vague`: it also says something of the records, but not
     where it begins: "cheap"."""
 
     kinds: tuple[str, ...]
-    order: Sorting
     vague: bool = False
 
 
-class Direction(Sense):
-    order: Sorting
+class Direction(Ordering): ...
 
 
-class Condition(Sense):
+class Condition(Qualifier):
     kind: str
     op: str
     value: Any
@@ -138,22 +153,22 @@ class Multiplier(Sense):
     factor: int
 
 
-class Between(Sense): ...
+class Between(Qualifier): ...
 
 
-class BetweenAnd(Sense): ...
+class BetweenAnd(Qualifier): ...
 
 
-class SortBy(Sense): ...
+class SortBy(Qualifier): ...
 
 
-class Top(Sense): ...
+class Top(Qualifier): ...
 
 
-class First(Sense): ...
+class First(Qualifier): ...
 
 
-class Not(Sense):
+class Not(Qualifier):
     """`of_verb`: a verb follows, as after "do not" and "never"."""
 
     of_verb: bool = False
@@ -176,7 +191,7 @@ class And(Sense): ...
 class Or(Sense): ...
 
 
-class ValueLink(Sense):
+class ValueLink(Qualifier):
     """Comes between a field and its value: "the price is 5", "a rating of 4"."""
 
 
@@ -249,7 +264,7 @@ class AskedValue(Filler):
     """ "what is": the "highest price" after it is a number and not a record."""
 
 
-class Per(Sense): ...
+class Per(Qualifier): ...
 
 
 class Than(Filler):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from groundhook.handlers.db.question.sense import Sense
+from groundhook.handlers.db.question.sense import Qualifier, Sense
 
 Relation = Literal["since", "after", "before", "until", "during"]
 DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
@@ -17,11 +17,11 @@ class DatePostfix(Sense):
     relation: str
 
 
-class DateRelation(Sense):
+class DateRelation(Qualifier):
     relation: str
 
 
-class Period(Sense):
+class Period(Qualifier):
     """`previous` (last month), `rolling` (the last 30 days), `this`, `next` (next month, the next
     30 days), `counted` (rolling, where a number of units follows)."""
 
@@ -34,7 +34,7 @@ class PeriodBehind(Sense):
     which: Which
 
 
-class DateUnit(Sense):
+class DateUnit(Qualifier):
     unit: DateUnitName
 
 
@@ -101,7 +101,7 @@ class Decade(Sense):
 class BeforeYear(Sense): ...
 
 
-class Ago(Sense): ...
+class Ago(Qualifier): ...
 
 
 class Old(Sense): ...

@@ -68,7 +68,7 @@ def opposite(wheres: Sequence[Where], fields: Mapping[str, Field]) -> tuple[Wher
 def _against(where: Where, fields: Mapping[str, Field]) -> list[Where]:
     """Return the conditions of which one holds wherever this one does not."""
     if where.all_of is not None:
-        return list(opposite(where.all_of, fields))
+        return [require_all(opposite(where.all_of, fields))]
     if where.any_of is not None:
         each = [require_all(opposite([one], fields)) for one in where.any_of]
         return [require_all(_merge_excluded(each))]
