@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from groundhook.handlers.db.question import sense, when
@@ -60,6 +61,7 @@ class Lexicon:
     pieces: dict[str, frozenset[str]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _roots: set[str] = field(default_factory=set)
+    _fields_of_kind: dict[tuple[str, ...], list[Field]] = field(default_factory=dict)
 
     def meanings(self, tokens: Sequence[Token], at: int) -> tuple[tuple[sense.Sense, ...], int]:
         """Return the meanings of the longest phrase that begins at a token, and the position after
@@ -113,7 +115,7 @@ class Lexicon:
 
     def mentions(self, candidate: Field, words: Iterable[str]) -> bool:
         """Return whether one of these words is in the field's name, label or comment."""
-        return not self.words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
+        return not words_of(candidate).isdisjoint(" ".join(phrase_of(word)) for word in words)
 
     def texts_of_kind(self, kind: str) -> list[Field]:
         return self._of_kind(kind, ("text", "json"), "")
@@ -126,13 +128,13 @@ class Lexicon:
         own = [one for one in self.schema.visible if one.kind in ("integer", "number")]
         for candidate in [first, *own] if first else own:
             calendar = self.is_kind(candidate, "year") or self._is_rate(candidate)
-            if not calendar and not self.words_of(candidate).isdisjoint(words):
+            if not calendar and not words_of(candidate).isdisjoint(words):
                 return candidate
         return None
 
     def is_kind(self, candidate: Field, *kinds: str) -> bool:
         """Return whether a field is of one of these kinds."""
-        words = self.words_of(candidate)
+        words = words_of(candidate)
         return any(
             not words.isdisjoint(self.vocabulary.kinds.get(kind, ()))
             for kind in kinds
@@ -173,7 +175,7 @@ class Lexicon:
 
     def units_of(self, candidate: Field) -> list[sense.Unit]:
         """Return the units that the field's label or comment names."""
-        phrases = (phrase_of(word) for word in self.words_of(candidate))
+        phrases = (phrase_of(word) for word in words_of(candidate))
         meanings = (one for phrase in phrases for one in self.vocabulary.phrases.get(phrase, ()))
         return [one for one in meanings if isinstance(one, sense.Unit)]
 
@@ -215,6 +217,7 @@ class Lexicon:
             parts=_copy_table(self.parts),
             names=_copy_table(self.names),
             longest=dict(self.longest),
+            _fields_of_kind={},
         )
 
     def complete(self) -> None:
@@ -226,6 +229,7 @@ class Lexicon:
         own, spoken = _words_in(self.exact), _words_in(phrases)
         self._known = own | spoken | _words_in(self.stems)
         self._roots = _words_in(self.roots)
+        self._fields_of_kind.clear()
         meant = _words_in(
             phrase
             for phrase, found in phrases.items()
@@ -287,24 +291,33 @@ class Lexicon:
 
     def _of_kind(self, kind: str, kinds: tuple[str, ...], relation: str) -> list[Field]:
         """Return the fields of a kind, by the order of the kind's words."""
+        key = (kind, *kinds, relation)
+        if key not in self._fields_of_kind:
+            self._fields_of_kind[key] = self._rank_fields(kind, kinds, relation)
+        return self._fields_of_kind[key]
+
+    def _rank_fields(self, kind: str, kinds: tuple[str, ...], relation: str) -> list[Field]:
         order = {word: place for place, word in enumerate(self.vocabulary.kinds.get(kind, ()))}
-        ranked: list[tuple[int, int, Field]] = []
-        for place, one in enumerate(self.fields.values()):
+        fitting = (one for one in self.fields.values() if one.kind in kinds and not one.hidden)
+        places: dict[Field, int] = {}
+        for one in fitting:
             own = one.name.rpartition(".")[0] == relation and one.name != self.schema.key
-            words = self.words_of(one) & order.keys() if own and one.kind in kinds else set()
-            if words and not one.hidden and not (kind == "year" and self._is_rate(one)):
-                ranked.append((min(order[word] for word in words), place, one))
-        return [one for _, _, one in sorted(ranked, key=lambda found: found[:2])]
+            words = words_of(one) & order.keys() if own else None
+            if words and not (kind == "year" and self._is_rate(one)):
+                places[one] = min(order[word] for word in words)
+        return sorted(places, key=lambda one: places[one])
 
     def _is_rate(self, candidate: Field) -> bool:
         """Return whether a field is an amount for a length of time, such as a "salary per year"."""
         phrases = self.vocabulary.phrases
         return any(
-            sense.has(phrases.get((word,), ()), sense.Per) for word in self.words_of(candidate)
+            sense.has(phrases.get((word,), ()), sense.Per) for word in words_of(candidate)
         )
 
-    def words_of(self, candidate: Field) -> set[str]:
-        """Return the words and phrases in the field's name, label and comment."""
-        name = candidate.name.rpartition(".")[2].replace("_", " ")
-        phrases = map(phrase_of, (name, candidate.label, *short_pieces(candidate.comment)))
-        return {text for phrase in phrases for text in (" ".join(phrase), *phrase)}
+
+@lru_cache(maxsize=4096)
+def words_of(candidate: Field) -> frozenset[str]:
+    """Return the words and phrases in the field's name, label and comment."""
+    name = candidate.name.rpartition(".")[2].replace("_", " ")
+    phrases = map(phrase_of, (name, candidate.label, *short_pieces(candidate.comment)))
+    return frozenset(text for phrase in phrases for text in (" ".join(phrase), *phrase))

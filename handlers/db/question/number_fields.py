@@ -8,6 +8,7 @@ from dataclasses import replace
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import Bound
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor, without_point
+from groundhook.handlers.db.question.lexicon import words_of
 from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.time_fields import field_before
 from groundhook.handlers.db.schema import Field
@@ -170,7 +171,7 @@ def fitted(cursor: Cursor, amount: Amount, field: Field) -> Amount | None:
 def _is_measured(cursor: Cursor, amount: Amount, field: Field) -> bool:
     """Return whether a field without a unit is named after what a unit measures, and after nothing
     else."""
-    words, kinds = cursor.lexicon.words_of(field), cursor.lexicon.vocabulary.kinds
+    words, kinds = words_of(field), cursor.lexicon.vocabulary.kinds
     like = {word for kind in LIKE[amount.kind] for word in kinds.get(kind, ())}
     other = {word for kind in APART for word in kinds.get(kind, ())} - like
     return bool(words & like) and words.isdisjoint(other)
