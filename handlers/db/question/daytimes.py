@@ -19,13 +19,15 @@ LAST_HOUR, LAST_MINUTE, NOON = 23, 59, 12
 BOUNDS = {"after": (">",), "since": (">=",), "before": ("<",), "until": ("<=",), "during": ()}
 
 
-def time_of_day(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
-    """A time of day, next to the day that it belongs to."""
+def time_of_day(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
+    """A time of day, next to the day that it belongs to; of the field that was named before."""
     found = _range(cursor, i) or _bound(cursor, i)
     if found is None:
         return None
     bounds, end = found
-    later = date_led(cursor, draft, end) or Parsed(end)
+    named = of or draft.mention
+    moment = named if named and named.kind == "moment" else None
+    later = date_led(cursor, draft, end, moment) or Parsed(end)
     behind = _day_of(cursor, later.wheres)
     before = _day_of(cursor, draft.pieces[-1].wheres) if draft.pieces else None
     if (day := behind or before) is None:

@@ -310,9 +310,7 @@ class Lexicon:
     def _is_rate(self, candidate: Field) -> bool:
         """Return whether a field is an amount for a length of time, such as a "salary per year"."""
         phrases = self.vocabulary.phrases
-        return any(
-            sense.has(phrases.get((word,), ()), sense.Per) for word in words_of(candidate)
-        )
+        return any(sense.has(phrases.get((word,), ()), sense.Per) for word in words_of(candidate))
 
 
 @lru_cache(maxsize=4096)

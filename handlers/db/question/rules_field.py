@@ -29,6 +29,8 @@ def field_led(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     for field in cursor.fields(i):
         tried = (condition_on(cursor, draft, field, start) for start in starts)
         found = next(filter(None, tried), None) or _alone(cursor, field, i, starts[-1])
+        if no and found and not found.wheres:  # "without sorting", of which there is no opposite
+            return Parsed(found.end).unplaced(range(i, found.end))
         if no:
             found = negated(cursor, found) if found else _missing(cursor, field, after)
         if found:
@@ -129,16 +131,27 @@ def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
     """ "without insurance", "die nicht bezahlt sind", "no renewals"; `i` is the position after the
     field."""
     linked = cursor.is_(i, sense.ValueLink, sense.Equals)
+    if field.kind in TIMES and _is_timed(cursor, i):
+        return None
     if not linked and (none := lacking(cursor, field)):
         return constraint(i, field.name, "=", none)
     last = cursor.ended(cursor.past_one(i, sense.ValueLink))
     if field.nullable and (last or not linked):
         return constraint(i, field.name, "null")
     compared = linked or cursor.is_(i, sense.Compare, sense.Between)
-    # no record has 0 as its key or its year
-    counted = not (cursor.is_key(field) or cursor.lexicon.is_kind(field, "year"))
-    zero = field.kind in NUMBERS and counted and not compared
-    return constraint(i, field.name, "=", 0) if zero else None
+    counted = field.kind in NUMBERS and not compared and not _names_record(cursor, field)
+    return constraint(i, field.name, "=", 0) if counted else None
+
+
+def _is_timed(cursor: Cursor, i: int) -> bool:
+    """ "not delivered after 6 pm": return whether a time follows, understood or not."""
+    times = cursor.all(i, when.DateRelation)
+    return cursor.is_(i, sense.Between) or any(word.relation != "during" for word in times)
+
+
+def _names_record(cursor: Cursor, field: Field) -> bool:
+    """Return whether a number is a key or a year: no record has 0 of it."""
+    return cursor.is_key(field) or cursor.lexicon.is_kind(field, "year")
 
 
 def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.bounds import ABOUT, ROUGHLY, Bound, postfixed, read_bound
-from groundhook.handlers.db.question.cursor import COUNTED, Cursor, without_point
+from groundhook.handlers.db.question.cursor import COUNTED, TIMES, Cursor, without_point
+from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.number_fields import bounded_field, fitted, rated, units_of
 from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_age import aged
@@ -74,11 +75,16 @@ def _past_adjective(cursor: Cursor, i: int) -> int:
 
 
 def between(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
-    """ "between $50 and $100", "from March to May", "between 4 and 5 stars"."""
+    """ "between $50 and $100", "from March to May", "between 4 and 5 stars", "departing between 2
+    and 4 pm". Bare numbers are no dates."""
     word = cursor.take(i, sense.Between)
     if word is None:
         return None
-    return between_dates(cursor, draft, word[1], of) or number(cursor, draft, i, of)
+    days = between_dates(cursor, draft, word[1], of)
+    if days is not None or of is None or of.kind not in TIMES:
+        return days or number(cursor, draft, i, of)
+    bound = read_bound(cursor, i, of)
+    return time_of_day(cursor, draft, i, of) or (of_no_field(i, bound.last.end) if bound else None)
 
 
 def verb_led(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:

@@ -185,9 +185,18 @@ def test_a_time_of_day_belongs_to_its_day(time: str, found: str) -> None:
         ("parcel", "parcels sent after 6 pm"),
         ("parcel", "parcels sent last week before noon"),
         ("book", "books sold yesterday at 18:30"),
+        ("parcel", "parcels delivered between 2 and 4 pm"),
+        ("parcel", "parcels that were not delivered between 2 and 4"),
     ],
 )
 def test_a_time_of_day_without_a_day_or_of_a_date_is_reported(model: str, question: str) -> None:
     reading: Reading = read(question, model)
     assert question.split()[-1].split(":")[0] in " ".join(reading.not_understood)
     assert "18:00" not in conditions(reading)
+
+
+@pytest.mark.parametrize("time", ["after 6 pm on 3 November", "between 7 and 9 pm on 3 November"])
+def test_a_time_of_day_before_its_day_is_that_of_the_field_that_the_verb_names(time: str) -> None:
+    reading = read(f"parcels delivered {time}", "parcel")
+    fields = {where.field for where in reading.dsl.wheres}
+    assert (fields, reading.not_understood) == ({"delivered_at"}, ())
