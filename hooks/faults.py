@@ -122,14 +122,19 @@ UNCAUGHT_IN = {
 
 def prelude_warning(request: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
     """Return the code of a warning that the prelude reports, and its error. `!uncaught`: an error
-    in a callback or in a promise that is not awaited; `!became_null`: a value without a JSON form;
-    `!absent`: a part of `ctx` that is not there."""
+    in a callback or in a promise that is not awaited; `!lost`: a value of which JSON loses
+    something; `!absent`: a part of `ctx` that is not there; `!no_hook`: neither Create nor Next."""
     if request == "!uncaught":
         where, _, described = text.partition("\n")
         return UNCAUGHT, thrown_error(UNCAUGHT_IN[where].format(hook=hook), described, program)
     if request == "!absent":
         return "hook_absent", _absence_error(text, program)
-    return "hook_not_finite", _null_error(hook, from_v8(text), program)
+    if request == "!no_hook":
+        message, hint = "the hook defines neither Create nor Next", "the host calls these names"
+        return "hook_empty", HookError(message, place=Place(program.modules[0].file), hint=hint)
+    report = from_v8(text)
+    code = "hook_not_finite" if report["becomes"] == "null" else "hook_not_json"
+    return code, _lost_error(hook, report, program)
 
 
 def _absence_error(described: str, program: Program) -> HookError:
@@ -146,9 +151,10 @@ def _absence_error(described: str, program: Program) -> HookError:
     return HookThrew(f"{message}; it is undefined", place=place)
 
 
-def _null_error(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
-    """Return the error of a value without a JSON form. `report` has the call (`of`, empty for a
-    return), the path, the value (`was`), the number of further ones, and the stack."""
+def _lost_error(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
+    """Return the error of a value of which JSON loses something. `report` has the call (`of`, empty
+    for a return), the path, the value (`was`), what it `becomes`, what to write `instead`, the
+    number of further ones, and the stack."""
     argument = _ARGUMENT.match(report["path"])
     if report["of"]:
         at = f"argument {int(argument[1]) + 1}{argument[2]}" if argument else "its arguments"
@@ -162,7 +168,8 @@ def _null_error(hook: str, report: Mapping[str, Any], program: Program) -> HookE
     more = f" (and {report['more']} more like it)" if report["more"] else ""
     frames = frames_of(report["stack"], program) if report["of"] else []
     place = frames[0][1] if frames else Place(program.modules[0].file)
-    return HookReturnInvalid(f"{what}, which arrives as null{more}", place=place)
+    arrives = f"{what}, which arrives as {report['becomes']}{more}"
+    return HookReturnInvalid(arrives, place=place, hint=report["instead"])
 
 
 def _list_callers(frames: Sequence[tuple[str, Place]]) -> str:

@@ -21,7 +21,7 @@ from groundhook.host.core.hook_engine import HookTurn
 from groundhook.host.core.hook_services import HookServices
 
 # requests of the prelude itself, which are not in the table and which no hook can make
-PRELUDE_REQUESTS = ("!limit", "!late", "!wait", "!uncaught", "!became_null", "!absent")
+PRELUDE_REQUESTS = ("!limit", "!late", "!wait", "!uncaught", "!lost", "!absent", "!no_hook")
 
 
 class HostCalls:

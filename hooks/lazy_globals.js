@@ -18,7 +18,7 @@
     then,
     resolved,
   } = builtins;
-  const { now, evaluate, call, ask, includes } = builtins;
+  const { now, evaluate, call, ask, includes, nameOfKind } = builtins;
 
   // ---- values as text
 
@@ -118,14 +118,33 @@
     return error;
   }
 
-  // ---- numbers that JSON lacks
+  // ---- values that JSON lacks
 
-  // JSON.stringify has written null somewhere: report the first value that became null, with its
-  // path. `of` is the call whose arguments these are, "" for the value that a hook returned.
-  function reportNulls(value, of) {
+  const REMEDIES = {
+    __proto__: null,
+    Error: "String(error) is its text",
+    Map: "Object.fromEntries(map) makes an object of it",
+    Promise: "await it",
+    Set: "[...set] makes a list of it",
+  };
+
+  // Return the kind of an object that holds something and whose JSON is {}: a Map, a Promise, an
+  // Error; "" for any other value.
+  function emptied(value) {
+    if (typeof value !== "object" || value === null) return "";
+    const kind = slice(nameOfKind(value), 8, -1);
+    return kind !== "Object" && kind !== "Array" && stringify(value) === "{}" ? kind : "";
+  }
+
+  // JSON.stringify has written null or {} somewhere: report the first value of which it lost
+  // something, with its path. `of` is the call whose arguments these are, "" for the value that a
+  // hook returned.
+  function reportLost(value, of) {
     let inner,
       path = "",
       was = "",
+      becomes = "",
+      instead = "",
       more = 0;
     const look = function (key, here) {
       while (inner !== undefined && inner.holder !== this) inner = inner.around;
@@ -135,7 +154,8 @@
           : inner.path + (+key >= 0 ? "[" + key + "]" : (inner.path === "" ? "" : ".") + key);
       if (typeof here === "object" && here !== null)
         inner = { __proto__: null, holder: here, path: at, around: inner };
-      let found = "";
+      const kind = emptied(here);
+      let found = kind === "" ? "" : "a value of type " + kind;
       if (typeof here === "number" && here - here !== 0) found = String(here);
       else if (here === null && this[key] !== null)
         found = "an object whose JSON is null (an invalid date?)";
@@ -143,6 +163,8 @@
       else if (found !== "") {
         path = at.length > 200 ? slice(at, 0, 200) + "..." : at;
         was = found;
+        becomes = kind === "" ? "null" : "{}";
+        instead = REMEDIES[kind] ?? "";
       }
       return here;
     };
@@ -151,11 +173,11 @@
     } catch {
       return;
     }
-    if (was !== "")
-      ask(
-        "!became_null",
-        stringify({ __proto__: null, of, path, was, more, stack: readText(new Error(), "stack") }),
-      );
+    if (was !== "") {
+      const stack = readText(new Error(), "stack");
+      const report = { __proto__: null, of, path, was, becomes, instead, more, stack };
+      ask("!lost", stringify(report));
+    }
   }
 
   // ---- names that are not offered
@@ -586,7 +608,7 @@
     find,
     fireTimer,
     dropTimers,
-    reportNulls,
+    reportLost,
     watch,
     reportUnawaited,
   };

@@ -26,6 +26,7 @@
   const promised = Promise.prototype;
   const { keys } = Object;
   const isPrototypeOf = uncurried(Object.prototype.isPrototypeOf);
+  const nameOfKind = uncurried(Object.prototype.toString);
   const { fromCharCode } = String;
   const { now } = Date;
   delete JSON.rawJSON; // it would let a script send numbers that JavaScript itself cannot hold
@@ -90,8 +91,8 @@
   const call = ((name, args) => {
     const json = stringify(args);
     if (json.length > limits.argument_kb * 1024) ask("!limit", "argument_kb");
-    // JSON writes null for NaN and the like; the warning names the value.
-    if (includes(json, "null")) lazyGlobals().reportNulls(args, name);
+    // JSON writes null for NaN and the like, {} for a Map; the warning names the value.
+    if (includes(json, "null") || includes(json, "{}")) lazyGlobals().reportLost(args, name);
     const reply = ask(name, json);
     if (reply === "") return undefined;
     if (reply === "?") ask("!late", lazyGlobals().describe(new Error())); // ends the run
@@ -112,6 +113,7 @@
     slice,
     includes,
     lastIndexOf,
+    nameOfKind,
     defineProperty,
     getPrototypeOf,
     keys,
@@ -259,11 +261,15 @@
   const find = ((name) => {
     const entry = modules.length > 1 && modules[1].serves === name ? 1 : 0;
     const exported = load(entry);
-    const places = [exported, exported.default, modules[entry].own, added];
+    const places = [exported, exported?.default, modules[entry].own, added];
     for (let i = 0; i < 4; i++) {
-      const hook = places[i]?.[name];
+      const place = places[i];
+      const hook = place?.[name];
       if (hook !== undefined && hook !== null) return hook;
+      // module.exports = function Create(ctx) {…}
+      if (typeof place === "function" && place.name === name) return place;
     }
+    if (name === "Create" && find("Next") === undefined) ask("!no_hook", "");
     return undefined;
   });
 
@@ -285,7 +291,7 @@
         "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" })
       );
     if (json.length > limits.result_kb * 1024) return "^result_kb";
-    if (includes(json, "null")) lazyGlobals().reportNulls(value, "");
+    if (includes(json, "null") || includes(json, "{}")) lazyGlobals().reportLost(value, "");
     return "=" + json;
   });
 
@@ -320,6 +326,10 @@
     if (loadedGlobals !== undefined) loadedGlobals.completeMessage(error);
     return error;
   });
+
+  // The same for the callback of a promise that is called with its error.
+  const catching = ((callback) =>
+    typeof callback === "function" ? (error) => callback(caught(error)) : callback);
 
   // With promises to watch, a hook has ended only when its microtasks have run.
   const finish = ((text) => {
@@ -382,7 +392,7 @@
   });
 
   defineProperty(globalThis, "__groundhook", {
-    value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched, caught }),
+    value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched, caught, catching }),
   });
   return memory;
 })

@@ -12,7 +12,8 @@
 //
 // Values that are dropped or kept in a variable, and async functions that are passed on, go through
 // `__groundhook.watched`: the error of a promise that is not awaited would be lost otherwise, since
-// V8 reports it to its embedder in C++ only. What is caught goes through `__groundhook.caught`.
+// V8 reports it to its embedder in C++ only. What is caught goes through `__groundhook.caught`, the
+// callbacks of promises that are called with errors through `__groundhook.catching`.
 const { factory } = ts;
 
 const callPrelude = (name, ...given) =>
@@ -94,6 +95,9 @@ function completeCaught(clause) {
   );
 }
 
+// The position of the callback that a promise calls with its error, by the method's name.
+const CATCHING = { __proto__: null, catch: 0, then: 1 };
+
 const throughPrelude = (context) => (file) => {
   const visit = (before) => {
     const node = ts.visitEachChild(before, visit, context);
@@ -117,11 +121,14 @@ const throughPrelude = (context) => (file) => {
       );
     }
     if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
-      const drops = node.expression.name?.escapedText === "forEach" ? mayGivePromises : isAsync;
-      if (!node.arguments?.some(drops)) return node;
-      const passed = node.arguments.map((each) =>
-        drops(each) ? watched(each, factory.createNumericLiteral(1)) : each,
-      );
+      const method = node.expression.name?.escapedText;
+      const drops = method === "forEach" ? mayGivePromises : isAsync;
+      const catches = (each, index) => index === CATCHING[method];
+      if (!node.arguments?.some((each, index) => drops(each) || catches(each, index))) return node;
+      const passed = node.arguments.map((each, index) => {
+        const kept = drops(each) ? watched(each, factory.createNumericLiteral(1)) : each;
+        return catches(each, index) ? callPrelude("catching", kept) : kept;
+      });
       return ts.isCallExpression(node)
         ? factory.updateCallExpression(node, node.expression, node.typeArguments, passed)
         : factory.updateNewExpression(node, node.expression, node.typeArguments, passed);
@@ -149,6 +156,9 @@ const KINDS = {
 const isDefaultExport = (node) =>
   node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword);
 
+const isStatic = (node) =>
+  node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.StaticKeyword);
+
 // Names of hooks that are bound to something that the host cannot call.
 function valuesIn(parsed) {
   const declared = parsed.statements.flatMap((statement) =>
@@ -162,7 +172,8 @@ function valuesIn(parsed) {
         : node && KINDS[node.kind];
   const methods = declared
     .filter((each) => ts.isClassDeclaration(each) && isDefaultExport(each))
-    .flatMap((each) => each.members.filter(ts.isMethodDeclaration));
+    .flatMap((each) => each.members)
+    .filter((each) => ts.isMethodDeclaration(each) && !isStatic(each));
   return [...declared, ...methods]
     .filter((each) => ["Create", "Next"].includes(each.name?.text))
     .flatMap((each) => {

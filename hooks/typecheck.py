@@ -36,6 +36,8 @@ COMPILER_OPTIONS: dict[str, Any] = {
     "skipLibCheck": True,
     "noEmit": True,
 }
+# `import x = require(…)` and `export =`: hooks are compiled to CommonJS, which has both.
+_OF_COMMON_JS = {1202, 1203}
 _NO_NAME = re.compile(
     r"Cannot find name '(\w+)'\.|Module '\"@yao/runtime\"' has no exported member '(\w+)'\."
 )
@@ -104,6 +106,7 @@ def _compile(folder: Path) -> list[_Finding]:
     return [
         _Finding(each.file or "", each.line, each.column, each.code, each.message)
         for each in result.errors
+        if each.code not in _OF_COMMON_JS
     ]
 
 

@@ -39,7 +39,12 @@ CONFIG = "tsconfig.json"
 _NOT_CODE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`""", re.DOTALL
 )
-_HOOK = re.compile(r"\b(?:Create|Next)\b|\bexport\s*\*")
+# Names of hooks, and exports of what another file may define.
+_HOOK = re.compile(
+    r"\b(?:Create|Next)\b|\bexport\s*(?:\*|\{[^}]*\bdefault\b)"
+    r"|\bexport\s+default\s+(?!async\b|class\b|function\b|null\b|undefined\b)[\w$]+\s*(?:;|$)",
+    re.MULTILINE,
+)
 _NEARLY = re.compile(
     r"\bfunction\s+(create|next)\b|\b(?:const|let|var)\s+(create|next)\s*=", re.IGNORECASE
 )

@@ -305,6 +305,32 @@ async def test_a_caught_error_says_itself_what_to_use_instead(
     assert thrown.value.message.count(expected_message) == 1
 
 
+@pytest.mark.parametrize(
+    "caught",
+    [
+        "run().catch((error) => error.message)",
+        "run().catch(async ({ message }) => message)",
+        "run().catch(told)",
+        "run().then(() => '', function (error) { return error.message; })",
+    ],
+)
+async def test_an_error_that_a_promises_callback_catches_says_what_to_use_instead(
+    hooks: Hooks, caught: str
+) -> None:
+    source = f"""\
+        const run = async () => (ctx.space, undefined).Get("x");
+        const told = (error) => error.message;
+        let ctx;
+        async function Create(given) {{
+          ctx = given;
+          return {{ metadata: {{ message: await {caught} }} }};
+        }}
+    """
+    returned = await hooks.create(source)
+    assert returned is not None
+    assert "ctx.space is not offered by this host: use ctx.memory" in str(returned.metadata)
+
+
 async def test_text_encodings_agree_with_pythons(hooks: Hooks) -> None:
     text = "aé€😀\u0000z"
     assert await hooks.value(f"Array.from(new TextEncoder().encode({json.dumps(text)}))") == list(

@@ -44,8 +44,36 @@ async def test_nothing_is_left_for_the_next_turn(hooks: Hooks) -> None:
 
 
 async def test_a_package_without_the_function_returns_nothing(hooks: Hooks) -> None:
-    assert await hooks.create("export const answer = 42;") is None
     assert await hooks.next("function Create() { return {}; }", NextPayload()) is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "export const answer = 42;",
+        "export default async function (ctx) { return {}; }",
+        "module.exports = { create() { return {}; } };",
+        "module.exports = null;",
+    ],
+)
+async def test_a_file_with_neither_create_nor_next_is_a_warning_of_the_turn(
+    hooks: Hooks, source: str
+) -> None:
+    services = Services()
+    assert await hooks.create(source, services) is None
+    assert services.warnings == [
+        (
+            "hook_empty",
+            "the hook defines neither Create nor Next (the host calls these names)",
+        )
+    ]
+    assert services.places == ["assistants/x/index.ts"]
+
+
+async def test_a_file_with_next_alone_is_no_warning(hooks: Hooks) -> None:
+    services = Services()
+    assert await hooks.create("exports.Next = () => null;", services) is None
+    assert services.warnings == []
 
 
 @pytest.mark.parametrize(
@@ -58,6 +86,14 @@ async def test_a_package_without_the_function_returns_nothing(hooks: Hooks) -> N
         "export default { Create: () => ({ locale: 'fr' }) };",
         "async function Create() { await null; return { locale: 'fr' }; }",
         "function Create() { return { then: (done) => done({ locale: 'fr' }) }; }",
+        "exports.Create = () => ({ locale: 'fr' });",
+        "module.exports = function Create() { return { locale: 'fr' }; };",
+        "export default function Create() { return { locale: 'fr' }; }",
+        "exports.default = function Create() { return { locale: 'fr' }; };",
+        "function create() { return { locale: 'fr' }; }\nexport { create as Create };",
+        "export default class Bot { static Create() { return { locale: 'fr' }; } }",
+        "class Bot { Create() { return { locale: 'fr' }; } }\nexport default new Bot();",
+        "export = { Create: () => ({ locale: 'fr' }) };",
     ],
 )
 async def test_create_is_found_however_it_is_written(hooks: Hooks, source: str) -> None:
@@ -361,6 +397,75 @@ async def test_a_returned_number_that_json_lacks_is_reported_with_its_path(
     ((code, message),) = services.warnings
     assert code == "hook_not_finite"
     assert text in message
+
+
+@pytest.mark.parametrize(
+    ("returned", "text"),
+    [
+        (
+            "{ metadata: { seen: new Map([['a', 1]]) } }",
+            "what Create returned has a value of type Map at metadata.seen, which arrives as {}"
+            " (Object.fromEntries(map) makes an object of it)",
+        ),
+        (
+            "{ metadata: { of: [{ words: new Set(['a']) }, new Set()] } }",
+            "what Create returned has a value of type Set at metadata.of[0].words, which arrives as"
+            " {} (and 1 more like it) ([...set] makes a list of it)",
+        ),
+        (
+            "{ metadata: { later: (async () => 1)() } }",
+            "what Create returned has a value of type Promise at metadata.later, which arrives as"
+            " {} (await it)",
+        ),
+        (
+            "{ metadata: { why: new TypeError('no') } }",
+            "what Create returned has a value of type Error at metadata.why, which arrives as {}"
+            " (String(error) is its text)",
+        ),
+        (
+            "new Map([['metadata', {}]])",
+            "Create returned a value of type Map, which arrives as {} (Object.fromEntries(map)"
+            " makes an object of it)",
+        ),
+    ],
+)
+async def test_a_returned_value_that_json_empties_is_reported_with_its_path(
+    hooks: Hooks, returned: str, text: str
+) -> None:
+    services = Services()
+    await hooks.create(f"function Create() {{ return {returned}; }}", services)
+    assert services.warnings == [("hook_not_json", text)]
+
+
+async def test_empty_objects_of_the_hook_itself_are_no_warning(hooks: Hooks) -> None:
+    services = Services()
+    source = """\
+        class Empty {}
+        function Create(ctx) {
+          ctx.search.KB("{}", {});
+          return { metadata: { a: {}, b: new Empty(), c: Object.create(null), d: "{}", e: [{}] } };
+        }
+    """
+    await hooks.create(source, services)
+    assert services.warnings == []
+
+
+async def test_a_map_that_a_call_is_given_is_reported_with_its_line(hooks: Hooks) -> None:
+    services = Services()
+    source = """\
+        function Create(ctx) {
+          ctx.search.KB("q", new Map([["limit", 1]]));
+        }
+    """
+    await hooks.create(source, services)
+    assert services.warnings == [
+        (
+            "hook_not_json",
+            "ctx.search.KB was given a value of type Map at argument 2, which arrives as {}"
+            " (Object.fromEntries(map) makes an object of it)",
+        )
+    ]
+    assert services.places == ["assistants/x/index.ts:2:14"]
 
 
 async def test_an_argument_that_json_lacks_is_reported_with_its_line(

@@ -136,15 +136,14 @@ async def test_a_hook_that_is_a_value_is_an_error_with_its_line(shop: MakeApp) -
         "const Next = (ctx, payload) => null;",
         'export * from "./lib";',
         'export { hook as Create } from "./lib";',
+        'export { default } from "./lib";',
+        'import hooks from "./lib";\nexport default hooks;',
+        "export = { Create: () => null };",
     ],
 )
 async def test_a_hook_with_something_to_run_is_none(shop: MakeApp, hook: str) -> None:
-    assert (
-        await problems(
-            shop({"index.ts": hook, "lib.ts": "export function hook() { return null; }"})
-        )
-        == []
-    )
+    lib = "export function hook() { return null; }\nexport default { Create: hook };"
+    assert await problems(shop({"index.ts": hook, "lib.ts": lib})) == []
 
 
 async def test_declarations_of_names_that_have_changed_are_a_warning(shop: MakeApp) -> None:
