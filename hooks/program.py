@@ -104,7 +104,7 @@ def non_function_error(name: str, kind: str, place: Place) -> HookSyntaxError:
 
 def function_of(read: Mapping[str, Any], file: str) -> ScriptFunction:
     """Return a function as signatures.js describes it."""
-    order = read["order"]
+    order, computed = read["order"], read["computed"]
     return ScriptFunction(
         name=read["name"],
         exported=read["exported"],
@@ -118,6 +118,9 @@ def function_of(read: Mapping[str, Any], file: str) -> ScriptFunction:
         unread=tuple(
             (each["type"], Place(each.get("file", file), each["line"] + 1, each["column"] + 1))
             for each in read["unread"]
+        ),
+        computed=(
+            None if computed is None else Place(file, computed["line"] + 1, computed["column"] + 1)
         ),
     )
 

@@ -6,7 +6,9 @@
 // the last one is a rest parameter; `takes` counts its parameters; `context` is the index of the
 // one that is `ctx` (-1: none). `unread` are [{type, file, line, column, imported}] of types
 // without a JSON Schema; `file` is omitted where it is this one; `imported`: another file may
-// declare it. `is_default`: the file exports it as its default. Lines and columns count from 0.
+// declare it. `computed` is the place of a part of its entry in `schemas` that is not a literal
+// (null: none): its types count then. `is_default`: the file exports it as its default. Lines and
+// columns count from 0.
 // Nothing of the file is executed.
 // Of the schema of one function: types that name each other may be written out very often.
 const MOST_TYPES = 5000;
@@ -42,22 +44,33 @@ const functionsIn = (() => {
     String: "string",
   };
 
-  // The value of a literal; undefined for anything that would have to be executed.
-  function valueOf(written) {
+  // The value of a literal; undefined for anything that would have to be executed, which is added
+  // to `computed`.
+  function valueOf(written, computed = []) {
     const node = bare(written);
     if (ts.isStringLiteralLike(node)) return node.text;
     if (ts.isNumericLiteral(node)) return Number(node.text);
     if (ts.isPrefixUnaryExpression(node) && node.operator === SyntaxKind.MinusToken)
-      return -valueOf(node.operand);
+      return -valueOf(node.operand, computed);
+    if (ts.isBinaryExpression(node) && node.operatorToken.kind === SyntaxKind.PlusToken) {
+      const sides = [valueOf(node.left, computed), valueOf(node.right, computed)];
+      return sides.includes(undefined) ? undefined : sides[0] + sides[1];
+    }
     if (node.kind === SyntaxKind.TrueKeyword) return true;
     if (node.kind === SyntaxKind.FalseKeyword) return false;
     if (node.kind === SyntaxKind.NullKeyword) return null;
-    if (ts.isArrayLiteralExpression(node)) return node.elements.map(valueOf);
-    if (!ts.isObjectLiteralExpression(node)) return undefined;
+    if (ts.isArrayLiteralExpression(node))
+      return node.elements.map((each) => valueOf(each, computed));
+    if (!ts.isObjectLiteralExpression(node)) {
+      computed.push(node);
+      return undefined;
+    }
     return Object.fromEntries(
-      node.properties
-        .filter(ts.isPropertyAssignment)
-        .map((each) => [nameOf(each.name), valueOf(each.initializer)]),
+      node.properties.map((each) => {
+        const name = ts.isPropertyAssignment(each) ? nameOf(each.name) : "";
+        if (name === "") computed.push(each);
+        return [name, name === "" ? undefined : valueOf(each.initializer, computed)];
+      }),
     );
   }
 
@@ -316,7 +329,7 @@ const functionsIn = (() => {
     return { line: place.line, column: place.character };
   };
 
-  function signature(made, name, doc, given, declarations, parsed) {
+  function signature(made, name, doc, { given, computed }, declarations, parsed) {
     const missing = [];
     const unread = (node, imported) => {
       const file = node.getSourceFile();
@@ -379,15 +392,33 @@ const functionsIn = (() => {
       takes: made.parameters.length,
       context,
       unread: given ? [] : missing,
+      computed,
       description: textOf(doc?.comment),
       name,
+    };
+  }
+
+  // What a file's `schemas` has for each of its functions: `given`, the schema, or the place where
+  // it is `computed`. `written` is the value of `schemas`, or the name that another file's has.
+  function schemasOf(written, parsed) {
+    const none = { given: undefined, computed: null };
+    if (!written) return () => none;
+    const computedAt = (node) => ({ given: undefined, computed: at(node, parsed) });
+    if (!ts.isObjectLiteralExpression(written)) return () => computedAt(written);
+    return (name) => {
+      const entry = written.properties.find((each) => each.name && nameOf(each.name) === name);
+      if (entry === undefined) return none;
+      if (!ts.isPropertyAssignment(entry)) return computedAt(entry);
+      const computed = [],
+        given = valueOf(entry.initializer, computed);
+      return computed.length > 0 ? computedAt(computed[0]) : { given, computed: null };
     };
   }
 
   return (parsed, declarations) => {
     const found = [];
     let named = new Map(),
-      schemas = { __proto__: null },
+      schemas,
       byDefault;
     const isDefault = (node) =>
       node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.DefaultKeyword) ?? false;
@@ -395,6 +426,8 @@ const functionsIn = (() => {
       node.modifiers?.some((modifier) => modifier.kind === SyntaxKind.ExportKeyword) ?? false;
     for (const statement of parsed.statements) {
       if (ts.isExportAssignment(statement)) byDefault = statement.expression.text;
+      if (ts.isExportDeclaration(statement))
+        schemas ??= statement.exportClause?.elements?.find((each) => each.name.text === "schemas");
       if (
         ts.isExportDeclaration(statement) &&
         !statement.moduleSpecifier &&
@@ -422,13 +455,13 @@ const functionsIn = (() => {
           !value.asteriskToken
         )
           found.push([value, each.name, statement, isExported(statement)]);
-        if (each.name.text === "schemas" && value && ts.isObjectLiteralExpression(value))
-          schemas = { __proto__: null, ...valueOf(value) };
+        if (each.name.text === "schemas" && value) schemas = value;
       }
     }
+    const schemaFor = schemasOf(schemas, parsed);
     return found.flatMap(([made, name, documented, exported]) => {
       const own = name.text,
-        read = signature(made, own, lastDoc(documented), schemas[own], declarations, parsed);
+        read = signature(made, own, lastDoc(documented), schemaFor(own), declarations, parsed);
       const others = (named.get(own) ?? []).filter((other) => other !== own && other !== "default");
       const one = {
         ...read,

@@ -14,6 +14,7 @@ from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.turn.package_tools import NAME, ProcessServer, is_tool
+from groundhook.host.turn.server_tools import schema_trouble
 
 
 async def script_problems(app: App, package: Package, engine: HookEngine) -> list[Problem]:
@@ -84,6 +85,22 @@ def _check_function(function: ScriptFunction, *, is_named: bool) -> Iterator[Pro
     describes it."""
     if not function.exported:
         return
+    if function.computed:
+        yield Problem(
+            "warning",
+            "computed values in schemas are not read: the types of the parameters count instead",
+            function.computed,
+            "write a literal: the file is read, and not executed, to list its tools",
+            "tool_schema",
+        )
+    if trouble := schema_trouble(function.parameters):
+        yield Problem(
+            "warning",
+            f"schemas.{function.name} {trouble}",
+            function.place,
+            "arguments are not checked, and a model may refuse it",
+            "tool_schema",
+        )
     if not is_tool(function):
         if is_named:
             return

@@ -43,6 +43,9 @@ def unread_files(root: Path, assistants: Sequence[tree.FoundPath]) -> Iterator[P
             Place(shown),
             "move the folder out of that package",
         )
+    for shown, hint in tree.misplaced(root):
+        message = f"a {tree.PACKAGE} in a folder that is not searched: this is not an assistant"
+        yield Problem("warning", message, Place(shown), hint)
     for shown in tree.without_package(root):
         message = f"a hook without a {tree.PACKAGE}: this is not an assistant"
         yield Problem("warning", message, Place(shown))

@@ -104,8 +104,24 @@ def without_package(root: Path) -> Iterator[str]:
     packages = {found.path for found in assistants(root)}
     for name in ("index.ts", "index.js"):
         for path in sorted((root / "assistants").rglob(name)):
-            if not packages.intersection(path.parents) and "node_modules" not in path.parts:
+            if (
+                not packages.intersection(path.parents)
+                and "node_modules" not in path.parts
+                and not (path.parent / PACKAGE).is_file()
+            ):
                 yield shown(path.parent, root)
+
+
+def misplaced(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the folders with a package.yao that are no assistants, with what to do: `assistants/`
+    itself, and those that are too far below it."""
+    top = root / "assistants"
+    for path in sorted(top.rglob(PACKAGE)):
+        steps = path.parent.relative_to(top).parts
+        if not steps:
+            yield shown(top, root), "give the package a folder of its own"
+        elif len(steps) > _DEEPEST and not _NEVER.intersection(steps):
+            yield shown(path.parent, root), f"at most {_DEEPEST} folders below assistants/ are read"
 
 
 def lookalikes(root: Path) -> Iterator[tuple[str, str]]:
@@ -117,6 +133,7 @@ def lookalikes(root: Path) -> Iterator[tuple[str, str]]:
     for path in sorted((root / "assistants").rglob("package.*")):
         if (
             path.suffix in _CONFIGURATION
+            and path.name != PACKAGE
             and not packages.intersection(path.parents)
             and "node_modules" not in path.parts
         ):

@@ -85,6 +85,8 @@ def _find_quote_before(text: str, at: int) -> Any:
 def _hint(problem: str) -> str:
     if "'\\t'" in problem:
         return "YAML is indented with spaces"
+    if "mapping values" in problem:
+        return "a text with a colon and a blank needs quotes"
     if "another document" in problem:
         return "one document to a file"
     return ""

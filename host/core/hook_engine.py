@@ -56,7 +56,8 @@ class ScriptFunction:
     which the function takes them; None: it takes them as one object. `rest`: the last one is a list
     of the arguments that follow. `takes` is the number of its parameters, `context` the index of
     the one that is `ctx` (-1: none). `unread` are types that have no JSON Schema here, with their
-    places."""
+    places; `computed` is the place of a part of its entry in `schemas` that is not a literal: the
+    types count then."""
 
     name: str
     exported: bool
@@ -67,6 +68,7 @@ class ScriptFunction:
     context: int
     place: Place
     unread: tuple[tuple[str, Place], ...] = ()
+    computed: Place | None = None
     rest: bool = False
 
 

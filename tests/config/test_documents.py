@@ -129,6 +129,14 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
         ),
         (
             "x.yml",
+            b"a: note: b",
+            (
+                "x.yml:1:8: mapping values are not allowed here (a text with a colon and a blank"
+                " needs quotes)"
+            ),
+        ),
+        (
+            "x.yml",
             b"a: 1\n---\nb: 2",
             "x.yml:2:1: but found another document (one document to a file)",
         ),

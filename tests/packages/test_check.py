@@ -198,6 +198,17 @@ def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app:
     ]
 
 
+def test_a_package_where_none_is_searched_is_a_warning(make_app: MakeApp) -> None:
+    deep = "/".join("abcdefghi")
+    files = {f"assistants/{deep}/{name}": "{}" for name in ("package.yao", "index.ts")}
+    root = make_app({**files, "assistants/package.yao": "{}"})
+    message = "warning: a package.yao in a folder that is not searched: this is not an assistant"
+    assert findings(root) == [
+        f"assistants/{deep}: {message} (at most 8 folders below assistants/ are read)",
+        f"assistants: {message} (give the package a folder of its own)",
+    ]
+
+
 def test_a_connector_that_no_turn_could_ask_is_an_error(make_app: MakeApp) -> None:
     root = make_app(
         {

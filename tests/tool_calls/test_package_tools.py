@@ -778,6 +778,60 @@ async def test_a_schema_that_is_not_an_object_is_an_error_of_the_file_of_tools(
     assert "schemas.f is not a JSON Schema" in found["assistants/a/src/tools.ts:3:17"]
 
 
+@pytest.mark.parametrize(
+    ("schemas", "at"),
+    [
+        ("const make = () => ({});\nexport const schemas = make();", "2:24"),
+        ("const it = {};\nexport const schemas = { f: it };", "2:29"),
+        ("const a = {};\nexport const schemas = { f: { properties: { a } } };", "2:45"),
+        ("const base = {};\nexport const schemas = { f: { ...base, title: 'f' } };", "2:31"),
+        ("export const schemas = { f: { title: `${1}` } };", "1:38"),
+        ('export { schemas } from "./schemas";', "1:10"),
+    ],
+)
+async def test_the_types_count_where_a_schema_is_computed_and_check_names_its_place(
+    shop: Shop, schemas: str, at: str
+) -> None:
+    tools = f"{schemas}\n/** Does. */\nexport function f(a: string) {{}}\n"
+    files = {"src/tools.ts": tools, "src/schemas.ts": "export const schemas = {};"}
+    async with open_host(shop(**files), environment={}) as host:
+        [found] = [str(each) for each in await host.check() if each.code == "tool_schema"]
+
+    assert found.startswith(
+        f"assistants/a/src/tools.ts:{at}: warning: computed values in schemas are not read"
+    )
+    model = scripted("Done.")
+    await run(shop(**files), connector=model)
+    offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+    assert offered["f"]["parameters"]["properties"] == {"a": {"type": "string"}}
+
+
+async def test_a_schema_that_is_not_valid_is_a_warning_of_check(shop: Shop) -> None:
+    tools = """\
+        export const schemas = { f: { type: "objekt" } };
+        /** Does. */
+        export function f() {}
+    """
+    async with open_host(shop(**{"src/tools.ts": tools}), environment={}) as host:
+        [found] = [str(each) for each in await host.check() if each.code == "tool_schema"]
+
+    assert found == (
+        "assistants/a/src/tools.ts:3:17: warning: schemas.f is not a valid JSON Schema, or too"
+        " large to check (arguments are not checked, and a model may refuse it)"
+    )
+
+
+async def test_a_text_of_a_schema_may_be_written_in_parts(shop: Shop) -> None:
+    tools = """\
+        export const schemas = { f: { type: "object", description: "Does " + "this." } };
+        export function f() {}
+    """
+    model = scripted("Done.")
+    await run(shop(**{"src/tools.ts": tools}), connector=model)
+    offered = {each["function"]["name"]: each["function"] for each in model.calls[0].tools}
+    assert offered["f"]["description"] == "Does this."
+
+
 async def test_many_unknown_names_that_create_returns_are_one_warning(shop: Shop) -> None:
     hook = "const Create = () => ({ tools: Array.from({ length: 2000 }, (_, n) => 'gone' + n) });"
 
