@@ -391,8 +391,7 @@
     }
   });
 
-  defineProperty(globalThis, "__groundhook", {
-    value: Object.freeze({ __proto__: null, begin, invoke, later, compile, watched, caught, catching }),
-  });
+  const called = { __proto__: null, begin, invoke, later, compile, watched, caught, catching };
+  defineProperty(globalThis, "__groundhook", { value: Object.freeze(called) });
   return memory;
 })
