@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import anyio
@@ -23,15 +24,21 @@ async def keep_synced(
     """Sync toolkits, given with the seconds between two syncs (0: never), until it is cancelled.
     `on_failure` is called for a failed sync, which is tried again after the same time."""
 
+    async def runs_elsewhere(toolkit: str) -> bool:
+        with suppress(HostError):
+            return bool((await last(toolkit)).running)  # in another process of the same server
+        return False
+
     async def keep(toolkit: str, seconds: int) -> None:
         while True:
-            wait = _until_due(await last(toolkit), seconds, now)
-            await anyio.sleep(wait)
             try:
+                await anyio.sleep(_until_due(await last(toolkit), seconds, now))
                 await sync(toolkit)
-            except HostError as exc:
-                if not (await last(toolkit)).running:  # by another process of the same server
-                    on_failure(f"the scheduled sync of {toolkit!r} failed: {exc}")
+            # Also a bug in the source of a plug-in: it must not end the server and its other syncs.
+            except Exception as exc:  # noqa: BLE001
+                if not await runs_elsewhere(toolkit):
+                    shown = str(exc) if isinstance(exc, HostError) else repr(exc)
+                    on_failure(f"the scheduled sync of {toolkit!r} failed: {shown}")
                 await anyio.sleep(seconds)
 
     async with anyio.create_task_group() as tasks:

@@ -271,12 +271,16 @@ async def test_a_state_of_a_newer_version_is_refused(
         await engine.sync("books", portal, shelf)
 
 
-async def test_a_host_that_stays_open_syncs_when_it_is_due(clock: Clock) -> None:
+async def test_a_host_that_stays_open_syncs_when_it_is_due_whatever_fails_beside_it(
+    clock: Clock,
+) -> None:
     synced: list[str] = []
     failed: list[str] = []
     over = anyio.Event()
 
     async def last(toolkit: str) -> SyncStatus:
+        if toolkit == "unreadable":
+            raise StorageError("the state is damaged")
         at = clock().isoformat()
         return SyncStatus(toolkit=toolkit, succeeded_at=at if toolkit in synced else "")
 
@@ -284,11 +288,14 @@ async def test_a_host_that_stays_open_syncs_when_it_is_due(clock: Clock) -> None
         synced.append(toolkit)
         if toolkit == "broken":
             raise SourceError("the portal is down")
+        if toolkit == "buggy":
+            raise KeyError("id")
         over.set()
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
-            wanted = {"broken": 3600, "books": 3600, "never": 0}
+            failing = {"broken": 3600, "buggy": 3600, "unreadable": 3600}
+            wanted = {**failing, "books": 3600, "never": 0}
             tasks.start_soon(
                 partial(
                     keep_synced, wanted, last=last, sync=sync, on_failure=failed.append, now=clock
@@ -297,8 +304,12 @@ async def test_a_host_that_stays_open_syncs_when_it_is_due(clock: Clock) -> None
             await over.wait()
             await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-    assert sorted(synced) == ["books", "broken"]
-    assert failed == ["the scheduled sync of 'broken' failed: the portal is down"]
+    assert sorted(synced) == ["books", "broken", "buggy"]
+    assert sorted(failed) == [
+        "the scheduled sync of 'broken' failed: the portal is down",
+        "the scheduled sync of 'buggy' failed: KeyError('id')",
+        "the scheduled sync of 'unreadable' failed: the state is damaged",
+    ]
 
 
 async def test_documents_of_a_file_are_a_source(engine: SyncEngine, shelf: Shelf) -> None:
