@@ -6,7 +6,7 @@ import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import anyio
 from starlette.requests import Request
@@ -35,6 +35,8 @@ from groundhook.host.server.running import LogReader, ServerTurn, StartTurn, Tur
 from groundhook.host.server.sessions import Sessions
 from groundhook.host.server.turns import ServerTurns
 from groundhook.host.server.upkeep import StoreHealth
+
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -203,15 +205,25 @@ class Call:
     async def until_over(self, running: TurnLog) -> bool:
         """Wait for the end of a turn; return False if the client leaves before. Raises StorageError
         for a stored turn that can no longer be read."""
-        over = False
-        with self.reading(running, 0) as reader, unwrap_exception_groups():
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._until_left, tasks.cancel_scope)
+        with self.reading(running, 0) as reader:
+
+            async def wait() -> bool:
                 while await reader.next() is not None:
                     pass
-                over = True
+                return True
+
+            return bool(await self.unless_left(wait))
+
+    async def unless_left(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """Return what `work` returns; None if the client leaves before, which cancels it. Raises
+        what `work` raises."""
+        done: list[T] = []
+        with unwrap_exception_groups():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._until_left, tasks.cancel_scope)
+                done.append(await work())
                 tasks.cancel_scope.cancel()
-        return over
+        return done[0] if done else None
 
     async def _until_left(self, scope: anyio.CancelScope) -> None:
         while (await self.request.receive())["type"] != "http.disconnect":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
@@ -45,7 +46,7 @@ async def get_tool(call: Call) -> Response:
 
 
 async def call_tool(call: Call) -> Response:
-    """Call a tool with the body as its arguments."""
+    """Call a tool with the body as its arguments. The call ends when the client leaves."""
     assistant = _read_assistant(call)
     arguments = await call.json()
     if not isinstance(arguments, dict):
@@ -57,7 +58,10 @@ async def call_tool(call: Call) -> Response:
         return StreamingResponse(
             _stream_call(call, name, arguments, assistant), media_type="text/event-stream"
         )
-    outcome = await host.tool(name, arguments, identity=call.caller.identity, assistant=assistant)
+    run = partial(host.tool, name, arguments, identity=call.caller.identity, assistant=assistant)
+    outcome = await call.unless_left(run)
+    if outcome is None:
+        return Response(status_code=204)  # the client has left; nobody reads this
     return Response(
         line(_answer_for(call, outcome)), _STATUSES[outcome.code], media_type="application/json"
     )

@@ -17,7 +17,7 @@ from mcp.types import TextContent
 
 from groundhook.host.server.caller import ALL_SCOPES
 from groundhook.host.server.keys import make_key
-from tests.server.conftest import LOCAL, OTHER, READER, Served, serving, settings, write
+from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write
 
 NOTES = {
     "connectors/extractive.conn.yao": '{"type": "extractive"}',
@@ -112,6 +112,32 @@ def test_what_is_refused_has_a_status(
         answer = client.post(f"/api/tools/{name}", params=params, json=body)
     assert answer.status_code == status
     assert str(house.app) not in answer.text
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_tool_whose_client_leaves_is_stopped(serve: Serve, accept: str) -> None:
+    waits = """
+        /** Waits. */
+        export function waits(args: {}, ctx: any) { time.Sleep(60000); return 1; }
+    """
+    files = {
+        "assistants/waiting/package.yao": '{ "name": "Waiting", "connector": "titles" }',
+        "assistants/waiting/src/tools.ts": waits,
+    }
+    calls = 'groundhook_requests_total{method="POST",route="/api/tools/{tool}",status='
+    with serve(files) as served, served.client(accept=accept) as client:
+        # Nothing of the answer has come by then: the tool needs longer.
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(
+                "/api/tools/waits",
+                params={"assistant": "waiting"},
+                json={},
+                timeout=httpx.Timeout(20, read=0.5),
+            ).raise_for_status()
+        # One that goes on ends at a limit, with another status.
+        while calls not in (figures := client.get("/metrics").text):
+            pass
+        assert f'{calls}"{204 if accept == "application/json" else 200}"}}' in figures
 
 
 @asynccontextmanager
