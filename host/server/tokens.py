@@ -5,6 +5,7 @@ keys in a token's header are ignored."""
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ LEEWAY_S = 30
 LONGEST = 16 * 1024  # characters of a token
 STALE_S = 3600.0  # longest use of a key set that cannot be fetched again
 AGAIN_S = 60.0  # at least this long between two fetches for an unknown `kid`
+SOON_S = 1.0  # at least this long between two fetches while there are no keys
+
+log = logging.getLogger("groundhook.server")
 
 
 @dataclass
@@ -50,11 +54,11 @@ class _KeySet:
             now = time.monotonic()
             old = now - self.fetched_at > self.cache_s
             unknown = bool(kid) and kid not in self.keys
-            if (old or unknown) and now - self.tried_at > (0 if not self.keys else AGAIN_S):
-                # Set before the fetch, which may fail: tokens with unknown keys must not cause a
-                # request each.
-                self.tried_at = now
+            if (old or unknown) and now - self.tried_at > (AGAIN_S if self.keys else SOON_S):
                 await self._renew(now)
+                # From the end of the fetch on, which may fail and take long: tokens that waited
+                # for it must not cause a request each.
+                self.tried_at = time.monotonic()
             if now - self.fetched_at > max(self.cache_s, STALE_S):
                 return None
         if not kid:
@@ -64,7 +68,8 @@ class _KeySet:
     async def _renew(self, now: float) -> None:
         try:
             keys = PyJWKSet.from_dict(json.loads(await self.fetch(self.url))).keys
-        except (HostError, PyJWTError, ValueError, TypeError, AttributeError):
+        except (HostError, PyJWTError, ValueError, TypeError, AttributeError) as exc:
+            log.warning("the key set at %s cannot be used: %s", self.url, exc)
             return  # the old keys stay valid for a while
         self.keys = {key.key_id or "": key for key in keys}
         self.fetched_at = now

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from groundhook.host.cli.main import run
 from groundhook.host.core.errors import ConfigError, StorageError
 from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.server import tokens as tokens_module
 from groundhook.host.server.asgi import check_settings
 from groundhook.host.server.secret import FILE, Secret
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served
@@ -37,6 +38,7 @@ class Provider:
     url: str = ""
     keys: dict[str, ec.EllipticCurvePrivateKey] = field(default_factory=dict)
     fetched: int = 0
+    down: bool = False
 
     def token(self, kid: str = "one", **changes: Any) -> str:
         claims = {
@@ -69,7 +71,7 @@ def provider() -> Iterator[Provider]:
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             made.fetched += 1
-            self.send_response(200)
+            self.send_response(503 if made.down else 200)
             self.end_headers()
             self.wfile.write(made.key_set())
 
@@ -231,6 +233,24 @@ def test_the_key_set_is_fetched_anew_for_a_new_key(serve: Serve, provider: Provi
         token = provider.token("two")
         assert who(client, authorization=f"Bearer {token}")["user"] == "ada"
         del provider.keys["two"]
+
+
+def test_tokens_cause_one_request_while_the_key_set_cannot_be_fetched(
+    serve: Serve,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(tokens_module, "SOON_S", 3600)
+    monkeypatch.setattr(provider, "down", True)
+    with serve(auth=tokens(provider)) as served, served.client(provider.token()) as client:
+        before = provider.fetched
+        assert [client.get("/api/me").status_code for _ in range(3)] == [401] * 3
+        assert provider.fetched == before + 1
+        assert f"the key set at {provider.url} cannot be used" in caplog.text
+        monkeypatch.setattr(provider, "down", False)
+        monkeypatch.setattr(tokens_module, "SOON_S", 0)
+        assert who(client)["user"] == "ada"
 
 
 def test_scopes_come_from_the_claim_that_is_named(serve: Serve, provider: Provider) -> None:
