@@ -146,7 +146,8 @@ class McpSources:
             wanted = CollectionQuery(collection=name, text=query, filter=filter, limit=limit)
             try:
                 return await self._matches(wanted, reached)
-            except (SourceError, StorageError, ConfigError):
+            except (SourceError, StorageError, ConfigError) as exc:
+                log.warning("the collection %r is not searched: %s", name, exc.message)
                 failed.append(f"the search of the collection {name!r} failed")
             return ()
 
@@ -199,6 +200,7 @@ class McpSources:
         except (SourceError, StorageError, ConfigError) as exc:
             if isinstance(exc, Unavailable):
                 raise
+            log.warning("a source for an MCP client could not be read: %s", exc.message)
             raise Unavailable("the source could not be read") from exc
 
     async def _fetched(self, id: str, caller: McpCaller) -> FetchedDocument:

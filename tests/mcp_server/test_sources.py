@@ -242,7 +242,7 @@ async def test_documents_are_searched_with_scores_and_filters(host: Host) -> Non
 
 
 async def test_a_collection_whose_embedder_is_down_hides_no_other(
-    make_app: MakeApp, web: Loopback
+    make_app: MakeApp, web: Loopback, caplog: pytest.LogCaptureFixture
 ) -> None:
     web.on("/v1/embeddings", Reads(openai_answer))
     local = {"type": "openai", "host": f"{web.url}/v1", "retries": 0}
@@ -277,6 +277,7 @@ async def test_a_collection_whose_embedder_is_down_hides_no_other(
             failed = await connected.call_tool("search_documents", wanted)
             assert failed.is_error
             assert text_of(failed) == "the search of the collection 'far' failed"
+            assert "the collection 'far' is not searched" in caplog.text
 
 
 async def test_all_documents_are_listed_however_many_there_are(make_app: MakeApp) -> None:
@@ -323,6 +324,7 @@ async def test_a_collection_whose_file_is_damaged_hides_no_document_of_another(
         read = answer.structured_content or {}
         assert ([one["id"] for one in read["results"]], read["missing"]) == (ids[1:], ids[:1])
         assert "kb:bad/tea.md: the source could not be read" in str(answer.meta)
+        assert "a source for an MCP client could not be read" in caplog.text
 
 
 async def test_over_http_each_tenant_reads_what_its_own_search_offered(
