@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -17,12 +17,16 @@ from groundhook.host.output.single_lines import SOURCES, marker_style, place_of,
 from groundhook.host.output.tree import duration
 
 SNIPPET = 320  # characters of an item's content
-NARROW, WIDE = 60, 1000  # columns of a terminal
+NARROW = 60  # columns of a terminal in which no column of a table is folded
+FOLDED = 12  # least width to which a column is folded
+GAP = 3  # columns between two of a table
 
 
 class RowTable:
-    """Rows under columns; in a narrow terminal each cell has a line of its own. `numbers` names the
-    columns that are aligned right. Control characters in a cell are made visible."""
+    """Rows under columns. The first column, which names the row, and numbers are never folded, so
+    that they can be copied; in a terminal that is too narrow for that each cell has a line of its
+    own. `numbers` names the columns that are aligned right. Control characters in a cell are made
+    visible."""
 
     def __init__(
         self,
@@ -39,22 +43,34 @@ class RowTable:
         ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = self._table()
-        # Only if the table would not fit even there: folded columns cannot be read.
-        if (
-            options.max_width < NARROW
-            and Measurement.get(console, options.update(width=WIDE), table).maximum
-            > options.max_width
-        ):
+        if self._least_width(options.max_width) > options.max_width:
             yield from self._lines()
         else:
-            yield table
+            yield self._table()
+
+    def _least_width(self, available: int) -> int:
+        """Return the width that the table needs to be readable in a terminal of that width."""
+        cells = zip(self._columns, *self._rows, strict=True)
+        widths = [max(cell_len(str(cell)) for cell in column) for column in cells]
+        if available >= NARROW:
+            widths = [
+                width if self._is_whole(place) else min(width, FOLDED)
+                for place, width in enumerate(widths)
+            ]
+        return sum(widths) + GAP * (len(widths) - 1)
+
+    def _is_whole(self, place: int) -> bool:
+        """Return whether the column is never folded."""
+        return place == 0 or self._columns[place] in self._numbers
 
     def _table(self) -> Table:
         made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for column in self._columns:
+        for place, column in enumerate(self._columns):
             made.add_column(
-                column, justify="right" if column in self._numbers else "left", overflow="fold"
+                column,
+                justify="right" if column in self._numbers else "left",
+                overflow="fold",
+                no_wrap=self._is_whole(place),
             )
         for row in self._rows:
             made.add_row(*row)

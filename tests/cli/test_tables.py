@@ -26,5 +26,22 @@ def test_in_a_narrow_terminal_every_row_is_lines_that_keep_names_whole() -> None
     assert printed(30) == ["agents.docs.docs", "  name: Groundhook's documents", "  chunks: 12"]
 
 
+def test_a_name_that_would_be_cut_makes_the_rows_lines_and_other_columns_fold() -> None:
+    chat = "c_782d5ac5e250711e44344dfae4773ddc"
+    columns, numbers = ("id", "title", "assistant", "messages"), ("messages",)
+
+    def lines(width: int, title: str) -> list[str]:
+        console = Console(width=width, color_system=None)
+        with console.capture() as capture:
+            console.print(table(columns, [(chat, title, "catalogue", "2")], numbers=numbers))
+        return [line.rstrip() for line in capture.get().splitlines()]
+
+    wide = lines(80, "Which data sets are about public transport?")
+    assert wide[2].startswith(chat)
+    assert len(wide) > 3  # the title is folded
+    assert lines(60, "Hello")[0] == chat
+    assert lines(60, "Hello")[1] == "  title: Hello"
+
+
 def test_a_column_without_a_name_has_no_label_in_a_narrow_terminal() -> None:
     assert printed(30, ("collection", "", "chunks"))[1] == "  Groundhook's documents"
