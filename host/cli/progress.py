@@ -25,8 +25,8 @@ Shown = Callable[[int], str]  # a number of what is counted
 
 class Progressed(Protocol):
     def __call__(self, done: int, total: int, document: str, passages: int = 0, /) -> None:
-        """Report `done` of `total` (0: unknown), the current document, and the number of passages
-        embedded, when they are counted."""
+        """Report `done` of `total` (0: unknown), the current document or "", and the number of
+        passages embedded, when they are counted."""
         ...
 
 
@@ -75,7 +75,9 @@ class ProgressLines:
             parts.append(rate((passages - passages_then) / (now - began)))
         if left := time_left(now - began, done - done_then, done, total):
             parts.append(f"{left} left")
-        line = f"{self._doing}: {', '.join([*parts, shortened(document)])}"
+        if document:
+            parts.append(shortened(document))
+        line = f"{self._doing}: {', '.join(parts)}"
         self._err.print(line, soft_wrap=True, markup=False, highlight=False)
 
 

@@ -96,7 +96,8 @@ def _show_progress(
 ) -> Callable[[SyncProgress], None]:
     def show(progress: SyncProgress) -> None:
         if update is not None:
-            update(progress.done, progress.total, "everything" if progress.mode == "full" else "")
+            listing = "complete listing" if progress.mode == "full" else ""
+            update(progress.done, progress.total, listing)
         if report.json and events:
             report.line({"type": "sync_progress", **asdict(progress)})
 
@@ -123,7 +124,7 @@ def status(toolkits: Sequence[str], app: Path, as_json: bool, debug: bool) -> in
                 (
                     each.toolkit,
                     each.records,
-                    each.succeeded_at or "never",
+                    _local_time(each.succeeded_at) or "never",
                     each.every or "by hand",
                     _state(each),
                 )
@@ -138,11 +139,16 @@ def status(toolkits: Sequence[str], app: Path, as_json: bool, debug: bool) -> in
     return execute(work, report, debug=debug)
 
 
+def _local_time(moment: str) -> str:
+    """Return an ISO 8601 time as a date and a time of this machine's zone."""
+    return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}" if moment else ""
+
+
 def _state(status: SyncStatus) -> str:
     if status.running:
         return f"running in process {status.running}"
     if status.error:
-        return f"failed {status.failed_at}: {status.error}"
+        return f"failed {_local_time(status.failed_at)}: {status.error}"
     if status.interrupted:
         return "interrupted: the next sync continues"
     return "ok" if status.succeeded_at else "not synced yet"

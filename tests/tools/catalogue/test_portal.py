@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,8 @@ def test_the_command_line_syncs_shows_and_fails_with_the_reason(
     (status,) = lines(groundhook(app, "tools", "status", "--json"))
     assert (status["records"], status["running"]) == (40, 0)
     assert "answered with HTML" in status["error"]
+    synced = datetime.fromisoformat(status["succeeded_at"]).astimezone()
+    assert f"{synced:%Y-%m-%d %H:%M}" in groundhook(app, "tools", "status").stdout
 
 
 async def test_a_toolkit_that_does_not_exist_is_named(
