@@ -7,6 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from groundhook.host.cli.prompt import Lines, is_nowhere, opened_lines
 from groundhook.host.cli.report import Report
 from groundhook.host.core.error_events import error_events
 from groundhook.host.core.errors import HostError
+from groundhook.host.core.extras import extra
 from groundhook.host.core.problems import Problem
 from groundhook.host.core.types.events import Warned
 from groundhook.host.output.tree import duration
@@ -66,11 +68,16 @@ def command(
 
     async def work() -> int:
         code = 0
+        # Before the command says that it watches.
+        with extra("authoring", "watching files"):
+            import_module("watchfiles")
         async with (
             open_host(app, tune_gc=True) as host,
             host.runtime.hooks.keep_compiler(),  # loading it takes most of the time of a swap
             anyio.create_task_group() as tasks,
         ):
+            if assistant is not None:
+                host.app.package(assistant)  # raises UnknownName before anything is printed
             lines = _open_lines(host, report) if assistant is not None else None
             typed = lines is not None and lines.typed
             tasks.start_soon(_wait_for_interrupt, tasks.cancel_scope, typed)

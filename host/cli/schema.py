@@ -9,8 +9,8 @@ import click
 from groundhook.host.config.file_schemas import KINDS, file_schema
 
 
-@click.command("schema")
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.command("schema", epilog=f"KIND is one of {', '.join(KINDS)}.")
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 def command(kind: str) -> int:
     """Print the JSON Schema of a kind of file.
 

@@ -39,6 +39,7 @@ from tests.conftest import MakeApp
         (["chat", "shop", "hi", "--app", "nowhere"], "'nowhere' does not exist"),
         (["chat", "shop", "hi", "--sarch"], "No such option '--sarch'"),
         (["search", "files", "pen"], "'files' is not one of"),
+        (["schema", "files"], "Invalid value for 'KIND': 'files' is not one of 'package'"),
         (["search", "db", "pen", "--limit", "0"], "0 is not in the range"),
         (["search", "db", "pen", "--collection", "c"], "--collection is for `search kb`"),
         (["kb", "add", "docs"], "Missing argument 'PATH"),
