@@ -39,9 +39,10 @@ def _node_line(node: TraceNode) -> Styled:
     style = {"running": "yellow", "completed": "green", "failed": "red"}[node.status]
     level = str(node.data.get("level", "info"))
     graver = ("" if level == "info" else f" {one_line(level)}:", _LEVELS.get(level, "dim"))
-    line = Styled.assemble(
-        (one_line(node.type), "bold"), graver, f" {one_line(node.label)}" if node.label else ""
-    )
+    # What is searched: several searches of a turn often have the same question as their label.
+    labels = (str(node.data.get("search_type", "")), node.label)
+    shown = "".join(f" {one_line(label)}" for label in labels if label)
+    line = Styled.assemble((one_line(node.type), "bold"), graver, shown)
     if node.status != "running":
         line.append(f"  {duration(node.duration_ms)}", "dim")
     line.append(f"  {node.status}", style)

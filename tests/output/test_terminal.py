@@ -276,16 +276,16 @@ def test_the_words_in_a_message_are_found(message: object, text: str) -> None:
 def test_the_trace_is_a_tree_with_times_and_states() -> None:
     events: list[Event] = [
         Trace(node=TraceNode(id="n1", type="turn")),
-        Trace(node=TraceNode(id="n2", parent="n1", type="search", label="kb")),
+        Trace(node=TraceNode(id="n2", parent="n1", type="search", label="tea")),
         Trace(
             node=TraceNode(
                 id="n2",
                 parent="n1",
                 type="search",
-                label="kb",
+                label="tea",
                 status="failed",
                 duration_ms=5,
-                data={"error": "no"},
+                data={"search_type": "kb", "error": "no"},
             )
         ),
         Trace(node=TraceNode(id="n1", type="turn", status="completed", duration_ms=1500)),
@@ -293,7 +293,7 @@ def test_the_trace_is_a_tree_with_times_and_states() -> None:
     ]
     assert (
         Screen().play(events, trace=True).out
-        == "Trace\n└── turn  1.5s  completed\n    └── search kb  5 ms  failed: no\n"
+        == "Trace\n└── turn  1.5s  completed\n    └── search kb tea  5 ms  failed: no\n"
     )
     assert Screen().play(events).out == ""
 
