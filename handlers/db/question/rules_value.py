@@ -164,8 +164,8 @@ def _asks_of_one(cursor: Cursor, i: int) -> bool:
 
 
 def _alike(cursor: Cursor, each: Sequence[sense.ValueRef]) -> bool:
-    """Return whether the same value of several fields may be any of them: "flights Oslo". A name
-    that is the value of another field ("Apple") is not meant by itself."""
+    """Return whether a value that several fields have, such as "Oslo" in "flights Oslo", selects
+    the rows where any of them has it. A value of a field of options or names never does."""
     if any(one.field.options or cursor.lexicon.is_kind(one.field, "name") for one in each):
         return False
     as_often = len({one.rows for one in each}) == 1

@@ -40,7 +40,8 @@ class _Names:
         return named is not None and named.get(self.name("val")) in self.hiding
 
     def hides(self, element: Element, properties: str, name: str) -> bool | None:
-        """Return the toggle property of an element itself; None if it has none."""
+        """Return whether the element's own toggle property hides it; None if it has no such
+        property."""
         toggle = element.find(f"{self.name(properties)}/{self.name(name)}")
         return None if toggle is None else toggle.get(self.name("val")) not in _OFF
 

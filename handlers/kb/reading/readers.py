@@ -45,7 +45,7 @@ def _docx(data: bytes, name: str) -> Document:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Name the file in the error of an extra that is not installed, which does not know it."""
+    """Add the name of the file to the error that is raised if the extra is not installed."""
     try:
         yield
     except IngestError as exc:

@@ -123,8 +123,8 @@ class CollectionWriter:
             await self._delete(models.FilterSelector(filter=of_versions(sorted(stale))))
 
     async def _find_lost(self, versions: Sequence[_Version]) -> list[_Version]:
-        """Return the versions that another host removed while it stored the same document: they
-        were shown already, and no record named them yet."""
+        """Return the versions whose passages another host removed while it stored the same
+        document, because it found them before a record named them."""
         named = await self._named_versions(versions)
         shown = await self._find_shown(versions)
         return [
