@@ -54,7 +54,7 @@ def _next_commands(app: Path, id: str) -> list[str]:
         ),
         (f'groundhook chat {id} "How do I add documents?"{where}', "ask it"),
         (f"groundhook types{where}", "declare for your editor what a hook may use"),
-        (f"groundhook check {id}{where}", "find mistakes, also in types"),
+        (f"groundhook check {id}{where}", "find mistakes; types need the extra authoring"),
         (f"groundhook test {id}{where}", "run its tests"),
     )
     width = max(len(line) for line, _ in lines)

@@ -17,6 +17,7 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
   if (found.error) {
     console.warn(`the documents could not be searched: ${found.error}`);
   }
+  // search: false, since this hook has searched; true also searches all that package.yao names.
   return { search: false, metadata: { passages: found.items.length } };
 }
 
