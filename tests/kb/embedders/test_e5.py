@@ -97,13 +97,18 @@ def test_weights_that_are_cut_off_are_refused_with_their_file(tmp_path: Path, si
         open_model(cut)
 
 
-def test_weights_of_another_version_are_distinguished_from_the_known_ones(tmp_path: Path) -> None:
-    other = tmp_path / "weights.bin"
+def other_version(folder: Path) -> Path:
+    """Return a complete file of weights that differs from the known one in a bit."""
+    other = folder / "weights.bin"
     data = bytearray(weights_file().read_bytes())
     data[-1] ^= 1
     other.write_bytes(data)
+    return other
+
+
+def test_weights_of_another_version_are_distinguished_from_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownWeights, match="another version"):
-        Session(open_model(other))
+        Session(open_model(other_version(tmp_path)))
 
 
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
@@ -129,9 +134,12 @@ def test_the_runtime_keeps_no_identifier_of_the_machine_and_writes_nothing_at_ho
     assert list(tmp_path.iterdir()) == []
 
 
+NO_RUNTIME = 'sys.modules["onnxruntime"] = None'
+OTHER_WEIGHTS = """
+from groundhook.handlers.kb.embedders.e5 import engine
+engine.weights_file = lambda: Path(sys.argv[1])
+"""
 WITHOUT = """
-import sys
-sys.modules["onnxruntime"] = None
 import anyio
 from groundhook.host.core.trace import recording
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
@@ -149,14 +157,28 @@ anyio.run(main)
 """
 
 
-def test_without_onnxruntime_the_small_engine_embeds_which_the_trace_shows_once() -> None:
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (NO_RUNTIME, "onnxruntime cannot be loaded"),
+        (OTHER_WEIGHTS, "its weights are of another version"),
+    ],
+)
+def test_without_the_runtime_or_the_known_weights_the_small_engine_embeds_as_the_trace_shows_once(
+    tmp_path: Path, cause: str, told: str
+) -> None:
+    other = other_version(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True, cwd=ROOT
+        [sys.executable, "-c", f"import sys\nfrom pathlib import Path\n{cause}\n{WITHOUT}", other],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
     )
     first, second, nodes, reason = done.stdout.splitlines()
     assert (first, second) == ("384", "384")
     assert nodes.count("embedding_engine") == 1
-    assert "onnxruntime cannot be loaded" in nodes
+    assert told in nodes
     assert "small engine" in reason
 
 
