@@ -22,6 +22,7 @@ from groundhook.host.core.errors import (
     UnknownName,
     UsageError,
 )
+from groundhook.host.core.trace import recording
 from groundhook.host.core.types.collection_spec import (
     AnalyserSpec,
     ChunkSpec,
@@ -29,6 +30,7 @@ from groundhook.host.core.types.collection_spec import (
     EmbeddingSpec,
     FieldSpec,
 )
+from groundhook.host.core.types.events import TraceNode
 from groundhook.host.core.types.search import Extent, Item, SearchRequest
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, end_worker, scope, search, spec
 from tests.kb.test_read import pdf
@@ -260,6 +262,30 @@ async def test_a_full_disk_keeps_the_old_version(opens: Opens, write: Writes) ->
             await kb.add("docs", [write({"a.txt": "the new pear"})])
         found = await search(kb, "pear")
     assert [item.content for item in found.items] == ["the old pear"]
+
+
+async def test_the_trace_of_a_search_has_the_language_of_the_question_and_those_of_the_passages(
+    opens: Opens, write: Writes
+) -> None:
+    folder = write({"en.txt": "a ripe pear of the orchard", "he.txt": "אגס בשל מן הפרדס"})
+    nodes: list[TraceNode] = []
+    async with opens() as kb:
+        await kb.add("docs", [folder])
+        with recording(nodes.append):
+            await search(kb, "a ripe pear", threshold=0.0)
+            await search(kb, "אגס בשל", threshold=0.0)
+    english, hebrew = [
+        node.data for node in nodes if node.type == "vector_search" and node.status == "completed"
+    ]
+    assert (english["question"], hebrew["question"]) == ("english", "hebrew")
+    for data, own in ((english, "english"), (hebrew, "hebrew")):
+        assert {language: one["share"] for language, one in data["languages"].items()} == {
+            "english": 0.5,
+            "hebrew": 0.5,
+        }
+        weights = {language: one["words"] for language, one in data["languages"].items()}
+        assert weights == {"english": 0.0, "hebrew": 0.0} | {own: 1.0}
+        assert all("shifted" in one for one in data["languages"].values())
 
 
 async def test_the_threshold_is_a_similarity(opens: Opens, write: Writes) -> None:
