@@ -1,13 +1,14 @@
 """The collections with which `bench.retrieval` and `bench.ablation` judge the ranking.
 
-Seven are published ones in BEIR's layout (one of them with questions in other languages); three are
-made here:
+Seven are published ones in BEIR's layout (one of them with questions in other languages); the
+others are made here:
 
 - `mixed`: the English, Arabic and Chinese paragraphs of XQuAD in one collection. The right results
   of a question are all versions of its paragraph (`mixed`), the version in its own language
   (`mixed-same`), or, where a third of the paragraphs lack that language, the versions in the others
   (`mixed-cross`). `without-en`, `without-ar` and `without-zh` have the paragraphs of two languages
-  and the questions of the third.
+  and the questions of the third; `forty` has forty paragraphs, each in one of the languages, and
+  their questions in the two others.
 - `catalogue-en`: needs in English over the Hebrew catalogue of data.gov.il.
 - `paraphrase`: questions about this repository's documents that share no content word with the
   section which answers them.
@@ -130,6 +131,7 @@ def _all(data: Path) -> Iterator[tuple[str, Callable[[], Collection]]]:
         yield "mixed-cross", partial(_cross, data)
         for language in LANGUAGES:
             yield f"without-{language}", partial(_without, data, language)
+        yield "forty", partial(_forty, data)
     yield "paraphrase", _paraphrase
 
 
@@ -198,6 +200,27 @@ def _without(data: Path, language: str) -> Collection:
             id: {document: 1 for document in whole.related[id] if document in kept}
             for id in questions
         },
+    )
+
+
+def _forty(data: Path) -> Collection:
+    """Forty paragraphs, each in one of the languages, and their questions in the two others."""
+    whole = _mixed(data)
+    paragraphs = sorted({id[3:] for id in whole.documents})[::6]
+    kept = {f"{LANGUAGES[at % len(LANGUAGES)]}:{id}" for at, id in enumerate(paragraphs)}
+    related = {
+        id: {document: 1 for document in grades if document in kept}
+        for id, grades in whole.related.items()
+    }
+    asked = {
+        id: own for id, own in related.items() if own and not any(id[:2] == one[:2] for one in own)
+    }
+    return Collection(
+        name="forty",
+        documents={id: text for id, text in whole.documents.items() if id in kept},
+        titles=dict.fromkeys(kept, ""),
+        questions={id: whole.questions[id] for id in asked},
+        related=asked,
     )
 
 
