@@ -60,7 +60,7 @@ class Way:
 
     name: str
     balanced: bool = True
-    freed: bool = True
+    neutral: bool = True
     words: float | None = None
     one_weight: bool = False
     by_rarity: bool = True
@@ -70,11 +70,11 @@ class Way:
 
 
 WAYS = (
-    Way("vectors alone", balanced=False, freed=False, words=0.0),
-    Way("vectors alone, languages balanced", freed=False, words=0.0),
+    Way("vectors alone", balanced=False, neutral=False, words=0.0),
+    Way("vectors alone, languages balanced", neutral=False, words=0.0),
     Way("Groundhook"),
     Way("languages not balanced", balanced=False),
-    Way("question with its language", freed=False),
+    Way("question with its language", neutral=False),
     Way("words always in full", words=1.0),
     Way("words count alike in all languages", one_weight=True),
     Way("words not weighed by rarity", by_rarity=False),
@@ -153,14 +153,16 @@ async def answers(
     for id, text in collection.questions.items():
         began = time.perf_counter()
         vector = pack_vector(vectors.questions[text])
-        freed = await across.neutral_vector(text, vector, languages, model) if way.freed else b""
-        question = Question(vector=vector, text=text, limit=DEPTH, neutral_vector=freed)
+        neutral = (
+            await across.neutral_vector(text, vector, languages, model) if way.neutral else b""
+        )
+        question = Question(vector=vector, text=text, limit=DEPTH, neutral_vector=neutral)
         answer = there.search_in(way, question)
-        if not languages and answer.languages and way.freed:
+        if not languages and answer.languages and way.neutral:
             languages = answer.languages
-            freed = await across.neutral_vector(text, vector, languages, model)
+            neutral = await across.neutral_vector(text, vector, languages, model)
             answer = there.search_in(
-                way, Question(vector=vector, text=text, limit=DEPTH, neutral_vector=freed)
+                way, Question(vector=vector, text=text, limit=DEPTH, neutral_vector=neutral)
             )
         times.append((time.perf_counter() - began) * 1000)
         ranked[id] = [hit.passage for hit in answer.hits]

@@ -64,11 +64,11 @@ def test_in_a_collection_of_one_language_nothing_changes() -> None:
     assert [scale.similarity(0, value) for value in (0.3, 0.9)] == [0.3, 0.9]
 
 
-def test_a_freed_question_ranks_anew_and_similarities_stay_where_they_were() -> None:
-    whole, freed = [1.0, 0.5, 0.1], [0.6, 0.5, 0.0]
-    question = replace(QUESTION, neutral_vector=pack_vector(freed))
+def test_a_question_without_its_language_ranks_anew_and_similarities_keep_their_scale() -> None:
+    whole, neutral = [1.0, 0.5, 0.1], [0.6, 0.5, 0.0]
+    question = replace(QUESTION, neutral_vector=pack_vector(neutral))
     scale = Scale.of(question, Balance(sum_vectors([("english", one) for one in ENGLISH])))
-    similar = [scale.similarity(0, cosine(freed, one)) for one in ENGLISH]
+    similar = [scale.similarity(0, cosine(neutral, one)) for one in ENGLISH]
     assert math.fsum(similar) == pytest.approx(
         math.fsum(cosine(whole, one) for one in ENGLISH), abs=1e-5
     )

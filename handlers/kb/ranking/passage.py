@@ -164,7 +164,7 @@ def _saturate(count: int) -> float:
 
 @lru_cache(maxsize=REMEMBERED)
 def _runs(content: str, most: int) -> tuple[tuple[int, int], ...]:
-    """Yield the first and the last unit of each longest run that fits; a segment that is too long
+    """Return the first and the last unit of each longest run that fits; a segment that is too long
     is a run by itself."""
     all = units(content)
     segments = _segments(content, most)

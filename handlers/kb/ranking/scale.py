@@ -37,9 +37,9 @@ class Scale:
         unit = [value / length for value in whole]
         if not question.neutral_vector:
             return cls(whole, 1.0, balance.shifts(unit, unit))
-        freed = array("f", question.neutral_vector)
-        ranked = [value / length for value in freed]
-        return cls(freed, math.hypot(*ranked), balance.shifts(unit, ranked))
+        neutral = array("f", question.neutral_vector)
+        ranked = [value / length for value in neutral]
+        return cls(neutral, math.hypot(*ranked), balance.shifts(unit, ranked))
 
     def similarity(self, language: int, cosine: float) -> float:
         """The similarity, on the scale of cosines, of a passage in the language of this number."""
