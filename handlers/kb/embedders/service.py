@@ -81,7 +81,7 @@ class RequestFailed(Exception):
 
 
 class Service(Protocol):
-    """One model at one service. Raises Failed, and SourceMalformed for an invalid answer.
+    """One model at one service. Raises RequestFailed, and SourceMalformed for an invalid answer.
     `in_context`: the texts of one call are the passages of one document, and each vector depends on
     its neighbours."""
 

@@ -79,7 +79,7 @@ class Voyage:
 
 @contextmanager
 def _translating_errors(access: Access) -> Iterator[None]:
-    """Raise Failed and SourceMalformed for the errors of the client."""
+    """Raise RequestFailed and SourceMalformed for the errors of the client."""
     import aiohttp
     import voyageai.error as errors
 
