@@ -60,7 +60,10 @@ def sync(
         async with open_host(app, now=now, tune_gc=True) as host:
             ids = [host.syncs.id_of(name) for name in toolkits] or host.syncs.ids()
             if not ids:
-                report.show("No toolkit has anything to sync; see docs/toolkits.")
+                report.show(
+                    "No toolkit has anything to sync: a toolkit with a source is declared in"
+                    " toolkits/<name>.toolkit.yao."
+                )
             codes = [
                 await _sync(host, id, report, full=full, force=force, events=events) for id in ids
             ]
