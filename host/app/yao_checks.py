@@ -52,6 +52,9 @@ _OFFERED = re.compile(
 _CTX = re.compile(r"\bctx\.([A-Za-z_]\w*(?:\.[A-Z]\w*)?)")
 _CREATE_MESSAGES = re.compile(r"return\s*\{[^}]*\bmessages\b")
 _DECIDED = re.compile(r"\b(?:search|delegate)\b\s*:")
+_COMMENT = re.compile(
+    r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|//[^\n]*|/\*.*?\*/""", re.DOTALL
+)
 _NEAR = 200  # characters after `messages` in which the same object may set `search`
 
 
@@ -71,7 +74,7 @@ def yao_notes(root: Path, only: str = "") -> list[Problem]:
                 inner = path.relative_to(package.path).parts
                 if not {"node_modules", "tests"}.intersection(inner):
                     found += _check_calls(path, tree.shown(path, root), package.id)
-    return found
+    return list(dict.fromkeys(found))  # the files of a package may be inside of another one
 
 
 def _make_note(file: str, line: int, column: int, message: str, hint: str) -> Problem:
@@ -145,10 +148,13 @@ def _check_calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
 
 
 def _read_text(path: Path) -> str:
+    """Return the text of a file, with blanks in place of comments; "" if it cannot be read, which
+    another check reports."""
     try:
-        return path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:  # another check reports it
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
         return ""
+    return _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _find_position(text: str, offset: int) -> tuple[int, int]:

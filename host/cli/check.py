@@ -37,7 +37,9 @@ def command(assistant: str | None, yao: bool, app: Path, as_json: bool, debug: b
     async def work() -> int:
         problems = await _find_problems(app, assistant)
         if yao:
-            problems += yao_notes(app, assistant or "")
+            notes = yao_notes(app, assistant or "")
+            noted = {note.place for note in notes}  # a note says more than "unknown key"
+            problems = [each for each in problems if each.place not in noted] + notes
         for problem in problems:
             report_problem(report, problem)
         errors = sum(problem.severity == "error" for problem in problems)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from groundhook.hooks.api.table import MISSING_ON_CTX
 from groundhook.host.app.yao_checks import FOLDERS, yao_notes
+from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 
 PAGE = (Path(__file__).parents[2] / "docs/coming-from-yao.md").read_text(encoding="utf-8")
@@ -50,6 +51,34 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
         ),
     }
     assert yao_notes(root, "b") == []
+
+
+def test_comments_and_files_of_packages_inside_of_others_give_no_notes_of_their_own(
+    make_app: MakeApp,
+) -> None:
+    hook = """\
+        // ctx.sandbox was here
+        const url = "https://x"; /* new FS(
+        Process("fs.data.Read") */
+        function Create(ctx) { ctx.space; }
+    """
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{\n  // "sandbox": {}\n}',
+            "assistants/a/b/package.yao": "{}",
+            "assistants/a/b/index.ts": hook,
+        }
+    )
+    notes = [f"{note.place}: {note.message}" for note in yao_notes(root)]
+    assert notes == ["assistants/a/b/index.ts:4:24: ctx.space does not exist"]
+
+
+def test_an_unknown_key_that_a_note_explains_is_reported_once(make_app: MakeApp) -> None:
+    root = make_app({"assistants/a/package.yao": '{\n  "sandbox": {}\n}'})
+    ran = run_in(root, "check", "--yao")
+    assert [line.partition(" (")[0] for line in ran.problems] == [
+        "warning: assistants/a/package.yao:2:3: 'sandbox' has no effect"
+    ]
 
 
 def test_the_page_names_every_folder_and_part_of_ctx_that_is_not_built() -> None:
