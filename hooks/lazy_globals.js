@@ -185,8 +185,9 @@
   const absent = (name, instead) => new Error(name + " is not offered by this host: " + instead);
   const { missing_on_ctx, missing_functions, missing_objects } = table;
 
-  // What hooks have read of `ctx` that is not there: the last entry first, {name, key, why, next}.
-  let lastAbsent;
+  // What hooks have read of `ctx` that is not there: the last entry first, {name, key, why, next};
+  // and the entry that was read last.
+  let lastAbsent, lastRead;
 
   // A part of `ctx` or of a node of the trace is undefined, so that a hook can look whether it is
   // there: the host warns, once for each name. Any other name throws.
@@ -199,9 +200,9 @@
     for (let i = 0; i < names.length; i++) known += (known === "" ? "" : ", ") + names[i];
     const error = absent(name, typeof instead === "string" ? instead : "there are " + known);
     if (!onCtx && path !== "node") throw error;
-    for (let entry = lastAbsent; entry !== undefined; entry = entry.next)
-      if (entry.name === name) return undefined;
-    lastAbsent = { __proto__: null, name, key, why: error.message, next: lastAbsent };
+    for (lastRead = lastAbsent; lastRead !== undefined; lastRead = lastRead.next)
+      if (lastRead.name === name) return undefined;
+    lastRead = lastAbsent = { __proto__: null, name, key, why: error.message, next: lastAbsent };
     ask("!absent", describe(error));
     return undefined;
   }
@@ -215,7 +216,7 @@
       if (includes(message, entry.why)) return message;
       const called =
         includes(message, "." + entry.key + " is not a ") || includes(message, entry.key + "(...)");
-      if (called || (entry === lastAbsent && read)) return message + "; " + entry.why;
+      if (called || (entry === lastRead && read)) return message + "; " + entry.why;
     }
     return message;
   }

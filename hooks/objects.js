@@ -97,7 +97,8 @@
   // ---- answers as they arrive
 
   const callback = (holder) => {
-    const found = typeof holder === "object" && holder !== null ? holder.onChunk : undefined;
+    if (typeof holder !== "object" || holder === null) return undefined;
+    const found = holder.onChunk ?? holder.on_chunk;
     return typeof found === "function" ? found : undefined;
   };
 

@@ -39,7 +39,10 @@ def command(assistant: str | None, yao: bool, app: Path, as_json: bool, debug: b
         if yao:
             notes = yao_notes(app, assistant or "")
             noted = {note.place for note in notes}  # a note says more than "unknown key"
-            problems = [each for each in problems if each.place not in noted] + notes
+            problems = [
+                each for each in problems if each.place not in noted or each.severity == "error"
+            ]
+            problems += notes
         for problem in problems:
             report_problem(report, problem)
         errors = sum(problem.severity == "error" for problem in problems)

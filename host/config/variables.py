@@ -57,6 +57,12 @@ _VARIABLE = re.compile(
     r"(?P<open>\{\{\s*)?\$(?P<group>SYS|CTX)\.(?P<name>(?i:METADATA)\.[\w-]+|[A-Za-z_]\w*)(?(open)\s*\}\})"
     r"|\{\{\s*(?P<text>[\w.-]+)\s*\}\}"
 )
+# What other systems fill, and this one does not: `${SYS.DATE}`, `$sys.date`, `{{ name | upper }}`,
+# `{{#if name}}`.
+_FOREIGN = re.compile(
+    r"\$\{(?:SYS|CTX)\.[\w.]+\}|\$(?!SYS|CTX)(?i:sys|ctx)\.\w+"
+    r"|(?P<text>\{\{\s*(?:[\w.-]+\s*\|[^{}\n]*|[#/^]\w+[^{}\n]*)\}\})"
+)
 _ASSET = re.compile(r"@assets/(?P<path>[\w./-]*\w)")
 _NAME = re.compile(r"[\w.@:/+-]{0,64}")
 LONGEST_VALUE = 200  # characters of a value from outside
@@ -157,6 +163,11 @@ def find_unfilled(
         if hint:
             place = document.place_of_match(path, match)
             yield Problem("warning", f"nothing fills {match[0]!r}{where}", place, hint)
+    for match in _FOREIGN.finditer(value):
+        if not match["text"] or locales is not None:
+            place = document.place_of_match(path, match)
+            hint = "write $SYS.NAME, $CTX.NAME, or {{ name }} for a text of the locales"
+            yield Problem("warning", f"nothing fills {match[0]!r}", place, hint)
     for match in _ASSET.finditer(value):
         if _read_asset(folder, match["path"]) is None:
             place = document.place_of_match(path, match)

@@ -331,6 +331,16 @@ async def test_an_error_that_a_promises_callback_catches_says_what_to_use_instea
     assert "ctx.space is not offered by this host: use ctx.memory" in str(returned.metadata)
 
 
+async def test_an_error_names_the_absent_part_that_was_read_last(hooks: Hooks) -> None:
+    read = "(() => { try { ctx.%s.Get('x') } catch (error) { return error.message } })()"
+    first, second, third = await hooks.value(
+        f"[{', '.join(read % part for part in ('space', 'session', 'space'))}]"
+    )
+    assert "ctx.space is not offered" in first
+    assert "ctx.session is not offered" in second
+    assert "ctx.space is not offered" in third
+
+
 async def test_text_encodings_agree_with_pythons(hooks: Hooks) -> None:
     text = "aé€😀\u0000z"
     assert await hooks.value(f"Array.from(new TextEncoder().encode({json.dumps(text)}))") == list(

@@ -55,6 +55,7 @@ async def test_a_callback_gets_the_chunk_or_the_id_the_index_and_the_chunk(
         f"ctx.llm.All([{{ connector: 'b', messages: 'x' }}], {{ onChunk: {three} }})",
         f"ctx.agent.Call('b', 'x', {{ onChunk: {three} }})",
         f"ctx.agent.All([{{ agent: 'b', messages: 'x' }}], {{ onChunk: {three} }})",
+        f"ctx.llm.Stream('b', 'x', {{ on_chunk: {three} }})",
     ):
         assert await value(make_app, one % call) == "b,0,text"
 

@@ -123,6 +123,28 @@ def test_filling_a_text_never_fails_and_leaves_the_rest_alone(text: str) -> None
         assert made == text
 
 
+def test_variables_in_the_syntax_of_other_systems_are_warnings_with_their_line(
+    make_app: MakeApp,
+) -> None:
+    root = make_app(
+        {
+            "agent/prompts.yml": "- content: 'In ${SYS.DATE}: {{ name | upper }}'\n",
+            "assistants/a/package.yao": "{}",
+            "assistants/a/prompts.yml": (
+                "- role: system\n  content: |\n    $ctx.locale {{ name | upper }}\n"
+                '    {{#if name}} ${PLAIN} $5 {{"a": 1}} $SYS.DATE\n'
+            ),
+        }
+    )
+    found = [str(problem).partition(" (")[0] for problem in check(load_app(root, {}))]
+    assert found == [
+        "agent/prompts.yml:1:16: warning: nothing fills '${SYS.DATE}'",
+        "assistants/a/prompts.yml:3:5: warning: nothing fills '$ctx.locale'",
+        "assistants/a/prompts.yml:3:17: warning: nothing fills '{{ name | upper }}'",
+        "assistants/a/prompts.yml:4:5: warning: nothing fills '{{#if name}}'",
+    ]
+
+
 def test_variables_that_nothing_fills_are_warnings_with_their_line(make_app: MakeApp) -> None:
     root = make_app(
         {
