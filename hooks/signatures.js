@@ -415,6 +415,35 @@ const functionsIn = (() => {
     };
   }
 
+  const isFunction = (node) =>
+    node &&
+    (ts.isArrowFunction(node) || ts.isFunctionExpression(node) || ts.isMethodDeclaration(node)) &&
+    !node.asteriskToken;
+
+  // What a statement exports as values: [{name, value, documented}], of `export default {…}`,
+  // `module.exports = {…}` and `exports.name = …`.
+  function valuesExportedBy(statement) {
+    const set = ts.isExpressionStatement(statement) ? statement.expression : undefined;
+    const isSet =
+      set && ts.isBinaryExpression(set) && set.operatorToken.kind === SyntaxKind.EqualsToken;
+    const target = isSet ? set.left.getText() : "";
+    if (/^(module\.)?exports\.\w+$/.test(target))
+      return [{ name: set.left.name, value: bare(set.right), documented: statement }];
+    const whole = bare(
+      target === "module.exports"
+        ? set.right
+        : ts.isExportAssignment(statement) && statement.expression,
+    );
+    if (!whole || !ts.isObjectLiteralExpression(whole)) return [];
+    return whole.properties
+      .filter((each) => each.name && ts.isIdentifier(each.name))
+      .map((each) => ({
+        name: each.name,
+        value: ts.isMethodDeclaration(each) ? each : bare(each.initializer ?? each.name),
+        documented: each,
+      }));
+  }
+
   return (parsed, declarations) => {
     const found = [];
     let named = new Map(),
@@ -446,14 +475,16 @@ const functionsIn = (() => {
       ) {
         found.push([statement, statement.name, statement, isExported(statement)]);
       }
+      for (const { name, value, documented } of valuesExportedBy(statement)) {
+        if (isFunction(value)) found.push([value, name, documented, true]);
+        else if (name.text === "schemas" && !ts.isIdentifier(value)) schemas = value;
+        else if (ts.isIdentifier(value))
+          named.set(value.text, [...(named.get(value.text) ?? []), name.text]);
+      }
       if (!ts.isVariableStatement(statement)) continue;
       for (const each of statement.declarationList.declarations) {
         const value = bare(each.initializer);
-        if (
-          value &&
-          (ts.isArrowFunction(value) || ts.isFunctionExpression(value)) &&
-          !value.asteriskToken
-        )
+        if (isFunction(value))
           found.push([value, each.name, statement, isExported(statement)]);
         if (each.name.text === "schemas" && value) schemas = value;
       }

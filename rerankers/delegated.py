@@ -29,8 +29,8 @@ _TIMEOUT = "search.rerank.timeout_ms"
 @dataclass(frozen=True)
 class DelegatedReranker:
     """A `host.core.ports.Reranker` that calls the assistant or tool named in `options`. If the
-    answer has a score for each of its items, the scores are used as they are; otherwise the answer
-    is an order, and the scores are chosen to produce that order."""
+    answer has a score of its own for each of its items, the scores are used as they are; otherwise
+    the answer is an order, and the scores are chosen to produce that order."""
 
     kind: Literal["agent", "mcp"]
 
@@ -86,9 +86,11 @@ def ranking(answer: RerankAnswer, items: Sequence[Item]) -> list[Ranked]:
         if (place := _position(entry, positions, len(items))) is not None
     ]
     scores = [(place, score) for place, score in named if score is not None]
+    # Entries of the request that were only sorted still have the scores from before.
+    sorted_only = all(score == items[place].score for place, score in scores)
     return (
         rank_by_scores(scores, len(items))
-        if len(scores) == len(named)
+        if len(scores) == len(named) and not sorted_only
         else rank_by_order((place for place, _ in named), items)
     )
 

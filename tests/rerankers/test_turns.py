@@ -226,3 +226,18 @@ async def test_an_unknown_name_is_a_warning_and_does_not_stop_a_turn(
     events = await turn(make_app, uses=uses)
     assert order(events) == "abcd"
     assert any("gone" in text for text in warnings(events))
+
+
+@pytest.mark.parametrize("key", ["order", "items"])
+async def test_entries_of_the_request_that_a_judge_only_sorts_are_an_order(
+    make_app: MakeApp, key: str
+) -> None:
+    judge = """\
+        function Next(ctx, payload) {
+          const { items } = JSON.parse(payload.messages.at(-1).content);
+          return { data: { KEY: items.reverse() } };
+        }
+    """
+    events = await turn(make_app, uses="judge", judge=judge.replace("KEY", key))
+    assert warnings(events) == []
+    assert order(events) == "dcba"

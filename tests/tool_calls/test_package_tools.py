@@ -821,6 +821,41 @@ async def test_a_schema_that_is_not_valid_is_a_warning_of_check(shop: Shop) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("src/tools.js", "/** T. */\nfunction T(a = '') { return a; }\nmodule.exports = { T };"),
+        ("src/tools.js", "/** T. */\nfunction own(a = '') { return a; }\nexports.T = own;"),
+        ("src/tools.js", "/** T. */\nexports.T = (a = '') => a;"),
+        ("src/tools.js", "module.exports = {\n  /** T. */\n  T: async (a = '') => a,\n};"),
+        ("src/tools.ts", "export default {\n  /** T. */\n  T(a = '') { return a; },\n};"),
+        ("src/tools.ts", "/** T. */\nconst T = (a = '') => a;\nexport default { T };"),
+        (
+            "src/tools.js",
+            "exports.T = (a) => a;\nexports.schemas = { T: { description: 'T.', properties: { a: {"
+            " type: 'string' } } } };",
+        ),
+    ],
+)
+async def test_a_function_is_offered_however_it_is_exported(
+    make_app: MakeApp, file: str, source: str
+) -> None:
+    hook = "const Create = (ctx) => ({ metadata: ctx.tools.Call('T', { a: 'x' }) });"
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"connector": "script"}',
+            "assistants/a/index.js": hook,
+            f"assistants/a/{file}": source,
+        }
+    )
+    model = scripted("Done.")
+    events = await run(root, connector=model)
+    [offered] = model.calls[0].tools
+    assert offered["function"]["description"] == "T."
+    assert offered["function"]["parameters"]["properties"] == {"a": {"type": "string"}}
+    assert end(events).metadata["result"] == "x"
+
+
 async def test_a_text_of_a_schema_may_be_written_in_parts(shop: Shop) -> None:
     tools = """\
         export const schemas = { f: { type: "object", description: "Does " + "this." } };
