@@ -31,7 +31,7 @@ class BuiltinEmbedder(CpuEmbedder):
         a passage on the same subject    0.69-0.77  0.74-0.82  0.81-0.87  0.02-0.31
         the nearest, without an answer   0.71-0.77  0.75-0.79  0.80-0.82  0.02-0.14
 
-    The model takes a third of a millisecond per token, in windows of 512 tokens whose vectors are
+    The model takes a quarter of a millisecond per token, in windows of 512 tokens whose vectors are
     averaged. It reads at most one window of a question (of the first 4,000 bytes), four of a
     passage (8,000 bytes), and the first 128 characters of a word in scripts with spaces; a text
     within these bounds is read unchanged.
