@@ -157,7 +157,7 @@ def list_(
                 )
                 for id, each in stored
             ]
-            report.show(table(columns, rows, numbers=("chunks", "size")))
+            report.show(table(columns, rows, numbers=("chunks", "size"), ids=("document",)))
         elif listed:
             rows = [
                 (

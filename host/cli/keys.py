@@ -122,7 +122,8 @@ def list_(app: Path, as_json: bool, debug: bool) -> int:
                 )
                 for key in keys
             ]
-            report.show(table(("name", "id", "identity", "scopes", "made", "used", "ends"), rows))
+            columns = ("name", "id", "identity", "scopes", "made", "used", "ends")
+            report.show(table(columns, rows, ids=("id",)))
         else:
             report.show("There are no keys.")
         return 0

@@ -23,9 +23,9 @@ GAP = 3  # columns between two of a table
 
 
 class RowTable:
-    """Rows under columns. The first column, which names the row, and numbers are never folded, so
-    that they can be copied; in a terminal that is too narrow for that each cell has a line of its
-    own. `numbers` names the columns that are aligned right. Control characters in a cell are made
+    """Rows under columns. The first column, those in `ids` and numbers are never folded, so that
+    they can be copied; in a terminal that is too narrow for that each cell has a line of its own.
+    `numbers` names the columns that are aligned right. Control characters in a cell are made
     visible."""
 
     def __init__(
@@ -34,9 +34,11 @@ class RowTable:
         rows: Iterable[Sequence[object]],
         *,
         numbers: Sequence[str] = (),
+        ids: Sequence[str] = (),
     ) -> None:
         self._columns = columns
         self._numbers = numbers
+        self._whole = {columns[0], *ids, *numbers}
         self._rows = [
             [cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row]
             for row in rows
@@ -54,23 +56,19 @@ class RowTable:
         widths = [max(cell_len(str(cell)) for cell in column) for column in cells]
         if available >= NARROW:
             widths = [
-                width if self._is_whole(place) else min(width, FOLDED)
-                for place, width in enumerate(widths)
+                width if column in self._whole else min(width, FOLDED)
+                for column, width in zip(self._columns, widths, strict=True)
             ]
         return sum(widths) + GAP * (len(widths) - 1)
 
-    def _is_whole(self, place: int) -> bool:
-        """Return whether the column is never folded."""
-        return place == 0 or self._columns[place] in self._numbers
-
     def _table(self) -> Table:
         made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for place, column in enumerate(self._columns):
+        for column in self._columns:
             made.add_column(
                 column,
                 justify="right" if column in self._numbers else "left",
                 overflow="fold",
-                no_wrap=self._is_whole(place),
+                no_wrap=column in self._whole,
             )
         for row in self._rows:
             made.add_row(*row)
@@ -85,10 +83,14 @@ class RowTable:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Sequence[str] = (),
+    ids: Sequence[str] = (),
 ) -> RowTable:
     """Return a value that prints as a table, or as lines in a narrow terminal."""
-    return RowTable(columns, rows, numbers=numbers)
+    return RowTable(columns, rows, numbers=numbers, ids=ids)
 
 
 def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:

@@ -43,5 +43,17 @@ def test_a_name_that_would_be_cut_makes_the_rows_lines_and_other_columns_fold() 
     assert lines(60, "Hello")[1] == "  title: Hello"
 
 
+def test_ids_in_other_columns_are_not_cut_either() -> None:
+    document = "https://docs.example.org/handbook/leave"
+    row = ("agents.desk.desk", document, "How leave is taken, and until when it expires", "12")
+    console = Console(width=80, color_system=None)
+    columns = ("collection", "document", "title", "chunks")
+    with console.capture() as capture:
+        console.print(table(columns, [row], numbers=("chunks",), ids=("document",)))
+    lines = capture.get().splitlines()
+    assert lines[0].strip() == row[0]
+    assert lines[1] == f"  document: {document}"
+
+
 def test_a_column_without_a_name_has_no_label_in_a_narrow_terminal() -> None:
     assert printed(30, ("collection", "", "chunks"))[1] == "  Groundhook's documents"
