@@ -7,8 +7,15 @@ async with open_host("path/to/app") as host:
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -42,6 +49,7 @@ from groundhook.host.config.packages import App, load_app
 from groundhook.host.core.errors import StorageError
 from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.extras import extra
+from groundhook.host.core.hook_engine import HookEngine
 from groundhook.host.core.hook_tests import SuiteEngine
 from groundhook.host.core.ports import (
     ClientOf,
@@ -86,6 +94,7 @@ async def open_host(
     tools: Iterable[Tool] = (),
     connectors: Mapping[str, Connector] | None = None,
     tune_gc: bool = False,
+    processes: int = 1,
 ) -> AsyncIterator[Host]:
     """Return a context manager that opens the app in a folder and yields its `Host`. Processes and
     models start when they are first used. Raises ConfigError, PluginError.
@@ -96,7 +105,9 @@ async def open_host(
     `plugins` register more parts, as the entry point group `groundhook.plugins` does. `sources`
     replace the built-in ones, `connectors` those that the app declares. `tools` are offered to
     models. `tune_gc` is for processes that serve only one app: objects that exist when it is opened
-    are excluded from garbage collection, which saves turns pauses of 50 ms."""
+    are excluded from garbage collection, which saves turns pauses of 50 ms. `processes` is how many
+    processes on this machine open the app to serve it together: without `hooks.workers`, each of
+    them starts its part of one hook worker per core."""
     registry = Plugins()
     instances = (Owner("an argument of open_host", passed=True), _make_plugin(sources or {}, tools))
     join_plugins(
@@ -106,13 +117,7 @@ async def open_host(
     settings = app.settings
     async with AsyncExitStack() as stack:
         stack.enter_context(unwrap_exception_groups())
-        engine = await stack.enter_async_context(
-            open_on_first_use(
-                workers=settings.hook_workers,
-                cache=app.state / "hooks",
-                environment=child_environment(),
-            )
-        )
+        engine = await stack.enter_async_context(_open_hooks(app, processes))
         clock = _make_clock(now)
         memory = await stack.enter_async_context(
             open_memory(app.state / "memory.sqlite", clock, settings.memory, settings.store)
@@ -165,6 +170,15 @@ async def open_suite_engine(app: App) -> AsyncIterator[SuiteEngine]:
 
     async with open_suites(cache=app.state / "hooks", environment=child_environment()) as engine:
         yield engine
+
+
+def _open_hooks(app: App, processes: int) -> AbstractAsyncContextManager[HookEngine]:
+    workers = app.settings.hook_workers
+    if workers is None:
+        workers = max(1, (os.cpu_count() or 1) // processes)
+    return open_on_first_use(
+        workers=workers, cache=app.state / "hooks", environment=child_environment()
+    )
 
 
 def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:

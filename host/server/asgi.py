@@ -117,7 +117,7 @@ def make_app(arguments: ServerArguments) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with (
-            open_host(arguments.folder, tune_gc=True) as host,
+            open_host(arguments.folder, tune_gc=True, processes=arguments.workers) as host,
             open_serving(host, arguments, logs) as serving,
             # Inside the host: the turns that a signal ends still need it.
             drained_by_signals(serving),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from pathlib import Path
 
@@ -144,3 +145,40 @@ async def test_garbage_collection_is_tuned_only_where_the_program_chooses_it(
     async with open_host(app_of(make_app), tune_gc=tuned):
         assert (gc.get_freeze_count() > 0) is tuned
     assert gc.get_freeze_count() == 0
+
+
+async def test_processes_that_serve_one_app_share_a_hook_worker_for_each_core(
+    make_app: MakeApp,
+) -> None:
+    source = CannedSource({"*": [canned_item("k")]}, gate=anyio.Event())
+    assert source.gate is not None
+    spec = ConnectorSpec(
+        id="script",
+        type="scripted",
+        options=ConnectorOptions(script=({"text": "Yes.", "times": 0},)),
+    )
+    others = _held()[2]
+    with anyio.fail_after(20):
+        async with (
+            open_host(
+                app_of(make_app),
+                environment={},
+                sources={"kb": source},
+                connectors={"script": ScriptedConnector(spec)},
+                processes=os.cpu_count() or 1,
+            ) as host,
+            anyio.create_task_group() as tasks,
+        ):
+            for _ in range(3):
+                tasks.start_soon(_drain, host)
+            while len(source.requests) < 3:  # all three hooks wait for their searches
+                await anyio.wait_all_tasks_blocked()
+            # One runs the hooks; another has compiled them.
+            assert len(_held()[2] - others) <= 2
+            source.gate.set()
+
+
+async def _drain(host: Host) -> None:
+    async with host.stream("a", "question") as events:
+        async for _ in events:
+            pass
