@@ -24,9 +24,9 @@ GAP = 3  # columns between two of a table
 
 class RowTable:
     """Rows under columns. The first column, those in `ids` and numbers are never folded, so that
-    they can be copied; in a terminal that is too narrow for that each cell has a line of its own.
-    `numbers` names the columns that are aligned right. Control characters in a cell are made
-    visible."""
+    they can be copied; in a terminal that is too narrow for that each cell has a line of its own,
+    and the numbers share one. `numbers` names the columns that are aligned right. Control
+    characters in a cell are made visible."""
 
     def __init__(
         self,
@@ -77,9 +77,16 @@ class RowTable:
     def _lines(self) -> Iterator[Text]:
         for name, *cells in self._rows:
             yield Text.assemble((name.plain, "bold"))
+            counts: list[Text] = []
             for column, cell in zip(self._columns[1:], cells, strict=True):
                 if cell.plain:
-                    yield Text.assemble(((f"  {column}: " if column else "  "), "dim"), cell)
+                    labelled = Text.assemble((f"{column}: " if column else "", "dim"), cell)
+                    if column in self._numbers:
+                        counts.append(labelled)
+                    else:
+                        yield Text.assemble("  ", labelled)
+            if counts:
+                yield Text.assemble("  ", Text(", ").join(counts))
 
 
 def table(

@@ -43,6 +43,19 @@ def test_a_name_that_would_be_cut_makes_the_rows_lines_and_other_columns_fold() 
     assert lines(60, "Hello")[1] == "  title: Hello"
 
 
+def test_the_numbers_of_a_row_share_a_line_in_a_narrow_terminal() -> None:
+    console = Console(width=30, color_system=None)
+    columns = ("collection", "documents", "name", "chunks")
+    with console.capture() as capture:
+        row = ("agents.docs.docs", "3", "Pages", "12")
+        console.print(table(columns, [row], numbers=("documents", "chunks")))
+    assert capture.get().splitlines() == [
+        "agents.docs.docs",
+        "  name: Pages",
+        "  documents: 3, chunks: 12",
+    ]
+
+
 def test_ids_in_other_columns_are_not_cut_either() -> None:
     document = "https://docs.example.org/handbook/leave"
     row = ("agents.desk.desk", document, "How leave is taken, and until when it expires", "12")
