@@ -53,11 +53,6 @@ class Conversations(StoredTurns):
         await self.store.chats.delete(owner, id)
         await self.forget(owner, id)
 
-    async def forget(self, owner: Owner, id: str) -> None:
-        """Remove the values that hooks keep for a chat (`ctx.memory.chat`)."""
-        identity = Identity(tenant_id=owner.tenant, user_id=owner.user)
-        await self.runtime().memory.of(identity, id).namespace("chat").clear()
-
     async def purge(self, now: int, days: int) -> int:
         """Remove the chats that have not changed for `days` before `now`, in milliseconds since
         1970. Returns their number."""

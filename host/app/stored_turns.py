@@ -23,6 +23,7 @@ from groundhook.host.chats.ports import (
     turn_id,
 )
 from groundhook.host.core.app_settings import StoreSettings
+from groundhook.host.core.errors import StorageError, UnknownName
 from groundhook.host.core.exception_groups import unwrap_exception_groups
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.chats import ChatMessage, Owner, StoredTurn
@@ -122,9 +123,24 @@ class StoredTurns:
         finally:
             if recorder is not None:
                 await recorder.close()
+                if recorder.is_unknown and turn.chat_id:
+                    await self._forget_removed(owner, turn.chat_id)
             else:
                 with anyio.move_on_after(UNDOING_S, shield=True):
                     await self.store.conversations.undo(owner, turn.id)
+
+    async def forget(self, owner: Owner, id: str) -> None:
+        """Remove the values that hooks keep for a chat (`ctx.memory.chat`)."""
+        identity = Identity(tenant_id=owner.tenant, user_id=owner.user)
+        await self.runtime().memory.of(identity, id).namespace("chat").clear()
+
+    async def _forget_removed(self, owner: Owner, chat: str) -> None:
+        """Remove what hooks have kept for a chat since it was removed: its turn went on."""
+        with anyio.move_on_after(UNDOING_S, shield=True), suppress(StorageError):
+            try:
+                await self.store.chats.chat(owner, chat)
+            except UnknownName:
+                await self.forget(owner, chat)
 
     async def end_lost_turns(self) -> int:
         """End the turns of processes that no longer run, with their text so far as the answer.

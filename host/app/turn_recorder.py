@@ -67,7 +67,8 @@ def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
 class TurnRecorder:
     """Iterates over the events of a turn for its reader, and stores them: in the log every
     `flush_ms`, and all of them before the reader gets the last event. `stop` ends the turn for its
-    reader, with the events that have arrived."""
+    reader, with the events that have arrived. `is_unknown`: the store no longer had the turn when
+    it ended, such as one whose chat was removed."""
 
     def __init__(
         self,
@@ -91,6 +92,7 @@ class TurnRecorder:
         self._flushing = anyio.Lock()
         self._stopping = False
         self._end: TurnState | None = None  # how the turn ended, once its last events are kept
+        self.is_unknown = False
         self._settled = False  # whether the end is stored, or its reader knows that it is not
 
     def __aiter__(self) -> TurnRecorder:
@@ -221,4 +223,5 @@ class TurnRecorder:
                 ended = EndedTurn(
                     id=self.turn.id, answer=answer, state=state, at=at, first=first, log=body
                 )
-                return await self._store.conversations.end(self._owner, ended)
+                self.is_unknown = not await self._store.conversations.end(self._owner, ended)
+        return not self.is_unknown

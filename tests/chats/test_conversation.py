@@ -492,6 +492,24 @@ async def test_deleting_a_chat_forgets_what_hooks_remember_of_it(make_app: MakeA
             await chat.messages()
 
 
+async def test_deleting_a_chat_forgets_what_hooks_of_the_turn_under_way_remember_afterwards(
+    make_app: MakeApp,
+) -> None:
+    hook = 'export function Next(ctx: any) { ctx.memory.chat.Set("n", 1); return null; }'
+    answer = {"text": "One.", "delay_ms": 100}
+    async with (
+        opened(app_with(make_app, index_ts=hook), answer) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        async with chat.send("First?") as events:
+            await anext(events)
+            await host.conversations.delete(Owner("acme", "ada"), chat.id)
+            ended = [event async for event in events]
+        assert "its chat was removed meanwhile" in of(ended, "warning")[0].message
+        memory = host.runtime.memory.of(Identity.model_validate(ADA), chat.id)
+        assert await memory.namespace("chat").keys() == []
+
+
 async def test_times_are_those_of_the_hosts_clock(make_app: MakeApp) -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     async with (
