@@ -1,4 +1,4 @@
-"""The events themselves, and one JSON answer made of all of them. Pure."""
+"""One JSON answer made of all events of a turn. Pure."""
 
 from __future__ import annotations
 
@@ -23,23 +23,6 @@ from groundhook.host.core.types.search import Item, SearchResult
 from groundhook.host.core.types.turn import Usage
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.fold import Piece
-
-
-@dataclass(frozen=True)
-class Native:
-    """Every event as it is; with `types`, those of these types."""
-
-    types: frozenset[str] = frozenset()
-
-    def begin(self) -> None:
-        return None
-
-    def step(self, state: None, event: Event, /) -> tuple[None, Sequence[Piece]]:
-        taken = not self.types or event.type in self.types
-        return None, (Piece(event),) if taken else ()
-
-    def end(self, state: None, /) -> Sequence[Piece]:
-        return ()
 
 
 class Answer(Value):

@@ -18,7 +18,7 @@ from groundhook.host.core.types.search import Item
 from groundhook.host.dialects.audience import Audience
 from groundhook.host.dialects.ending import ending
 from groundhook.host.dialects.fold import Fold, Piece, run, steps
-from groundhook.host.dialects.native import Answer, Native, Whole
+from groundhook.host.dialects.native import Answer, Whole
 from groundhook.host.dialects.openai_chat import DONE, OpenAIChat, completion
 from groundhook.host.dialects.openwebui import answer_task, task_of
 from groundhook.host.dialects.places import address
@@ -33,7 +33,6 @@ def chat(**more: Any) -> OpenAIChat:
 
 
 FOLDS: list[Fold[Any]] = [
-    Native(),
     Whole(),
     chat(usage=True),
     chat(citations="links"),
