@@ -88,11 +88,29 @@
     }
   });
 
+  // Whether JSON may have lost something of a value: it writes null for NaN and the like, {} for a
+  // Map, a promise or an error. Empty objects are common, so their kind is looked at here.
+  const mayLose = ((value, json) => {
+    if (includes(json, "null")) return true;
+    if (!includes(json, "{}")) return false;
+    let found = false;
+    try {
+      stringify(value, (key, here) => {
+        if (found || typeof here !== "object" || here === null) return here;
+        const kind = nameOfKind(here);
+        found = kind !== "[object Object]" && kind !== "[object Array]";
+        return here;
+      });
+    } catch {
+      return false; // a getter of the hook that throws the second time
+    }
+    return found;
+  });
+
   const call = ((name, args) => {
     const json = stringify(args);
     if (json.length > limits.argument_kb * 1024) ask("!limit", "argument_kb");
-    // JSON writes null for NaN and the like, {} for a Map; the warning names the value.
-    if (includes(json, "null") || includes(json, "{}")) lazyGlobals().reportLost(args, name);
+    if (mayLose(args, json)) lazyGlobals().reportLost(args, name);
     const reply = ask(name, json);
     if (reply === "") return undefined;
     if (reply === "?") ask("!late", lazyGlobals().describe(new Error())); // ends the run
@@ -291,7 +309,7 @@
         "?" + stringify({ __proto__: null, message: "a " + typeof value + " has no JSON form" })
       );
     if (json.length > limits.result_kb * 1024) return "^result_kb";
-    if (includes(json, "null") || includes(json, "{}")) lazyGlobals().reportLost(value, "");
+    if (mayLose(value, json)) lazyGlobals().reportLost(value, "");
     return "=" + json;
   });
 

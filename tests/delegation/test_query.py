@@ -101,11 +101,12 @@ def _text(answer: Any) -> str:
     [
         {"dsl": PENS, "explain": "pens", "warnings": []},
         {"dsl": [PENS]},
+        {"query": PENS},
         PENS,
         {"dsl": {"wheres": [{"column": "kind", "value": "pen"}]}},
         f"```json\n{json.dumps({'dsl': PENS})}\n```",
     ],
-    ids=["dsl", "list", "alone", "no-model", "fence"],
+    ids=["dsl", "list", "query", "alone", "no-model", "fence"],
 )
 async def test_the_query_that_it_writes_is_run(make_app: MakeApp, answer: Any) -> None:
     searched = await search(make_app, answer)

@@ -156,7 +156,7 @@ class QueryAnswer(Reply):
     each model."""
 
     dsl: dict[str, Any] | Few[list[dict[str, Any]]] = Field(
-        validation_alias=AliasChoices("dsl", "queries", "query_dsl"),
+        validation_alias=AliasChoices("dsl", "queries", "query_dsl", "query"),
         description=(
             "{model, select, wheres: [{field, op, value}], groups, aggregates, orders: [{field,"
             " order}], limit}"
@@ -179,7 +179,7 @@ class QueryAnswer(Reply):
             return {"dsl": raw}
         if (
             isinstance(raw, Mapping)
-            and not raw.keys() & {"dsl", "queries", "query_dsl"}
+            and not raw.keys() & {"dsl", "queries", "query_dsl", "query"}
             and raw.keys() & {"model", "from", "select", "wheres", "groups", "orders"}
         ):
             return {"dsl": dict(raw)}
