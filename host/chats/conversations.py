@@ -176,11 +176,10 @@ class SqlConversations:
         answer = turn.answer
 
         def work(sql: Sql) -> bool:
-            # The chat first, as in `begin`: two transactions that take rows in another order
+            # The chat's row first, as in `begin`: two transactions that take rows in another order
             # would wait for each other.
             sql.change(
-                "update chats set changed_at = :at where owner = :owner and id = :chat",
-                at=turn.at,
+                "update chats set leaf = leaf where owner = :owner and id = :chat",
                 owner=whose["owner"],
                 chat=answer.chat_id,
             )
@@ -194,11 +193,13 @@ class SqlConversations:
             append_blob(sql, turn.id, turn.first, turn.log)
             if answer.chat_id:
                 _insert(sql, owner, answer)
-                # Only if the question is still what is shown: the user may have gone to another
-                # branch while it was answered.
+                # The leaf only if the question is still what is shown: the user may have gone to
+                # another branch while it was answered.
                 sql.change(
-                    "update chats set leaf = :leaf where owner = :owner and id = :chat"
-                    " and leaf = :question",
+                    "update chats set changed_at = :at,"
+                    " leaf = case when leaf = :question then :leaf else leaf end"
+                    " where owner = :owner and id = :chat",
+                    at=turn.at,
                     owner=whose["owner"],
                     leaf=answer.id,
                     chat=answer.chat_id,

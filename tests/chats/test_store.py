@@ -86,6 +86,7 @@ async def end(
     state: TurnState = "done",
     first: int = 1,
     log: bytes = b"",
+    at: int = 20,
 ) -> bool:
     answer = ChatMessage(
         id=turn.answer_id,
@@ -96,7 +97,7 @@ async def end(
         answer=KeptAnswer(content=text, turn_id=turn.id),
         made_at=20,
     )
-    ended = EndedTurn(id=turn.id, answer=answer, state=state, at=20, first=first, log=log)
+    ended = EndedTurn(id=turn.id, answer=answer, state=state, at=at, first=first, log=log)
     return await store.conversations.end(owner, ended)
 
 
@@ -208,8 +209,9 @@ async def test_a_chat_has_one_turn_at_a_time(store: ChatStore) -> None:
     assert busy.value.turn_id == turn.id
     assert await texts(store, kept.id) == ["What is it?"]
     assert await end(store, turn)
-    assert not await end(store, turn, "twice")
+    assert not await end(store, turn, "twice", at=30)
     assert await texts(store, kept.id) == ["What is it?", "It is."]
+    assert (await store.chats.chat(ADA, kept.id)).changed_at == 20
 
 
 async def test_one_of_two_processes_that_begin_at_once_wins(place: Place) -> None:
