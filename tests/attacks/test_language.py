@@ -228,7 +228,8 @@ async def test_no_hook_gets_hold_of_the_bridge(arena: Arena) -> None:
         [],
         [],
     )
-    assert sorted(metadata["inner"]) == ["begin", "compile", "invoke", "later", "watched"]
+    offered = ["begin", "catching", "caught", "compile", "invoke", "later", "watched"]
+    assert sorted(metadata["inner"]) == offered
 
 
 async def test_entering_the_prelude_again_reaches_nothing_but_the_hook_itself(arena: Arena) -> None:

@@ -121,7 +121,7 @@ async def test_lists_grow_shrink_and_are_read_in_parts(app: App, space: str) -> 
     assert "the value of 'n' is not a list" in await app.failure(
         f"(ctx.memory.{space}.Set('n', 1), ctx.memory.{space}.Push('n', 1))"
     )
-    assert "none at 5" in await app.failure(f"ctx.memory.{space}.ArraySet('e', 5, 1)")
+    assert "no element 5" in await app.failure(f"ctx.memory.{space}.ArraySet('e', 5, 1)")
 
 
 async def test_a_key_that_ends_with_a_star_removes_all_keys_with_its_beginning(app: App) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -460,22 +459,3 @@ async def test_code_that_is_quoted_where_there_is_no_model_is_cited_as_every_quo
         "print('the capital', capital)",
         "```",
     ]
-
-
-async def test_a_host_that_is_closed_after_an_extractive_answer_leaves_no_thread_of_its_embedder(
-    make_app: MakeApp,
-) -> None:
-    def questions() -> set[threading.Thread]:
-        return {thread for thread in threading.enumerate() if thread.name.startswith("question")}
-
-    before = questions()
-    app = app_with(make_app, ASSISTANT.replace('"script"', '"extractive"'))
-    found = kb(canned_item("k1", content="Pears are ripe in autumn."))
-    async with open_host(
-        app, environment={}, sources={"kb": found, "web": web(), "db": CannedSource({})}
-    ) as host:
-        async with host.stream("a", "When are pears ripe?") as events:
-            answered = [event async for event in events]
-        assert of(answered, "stream_end")
-        assert questions() - before
-    assert not questions() - before
