@@ -63,6 +63,7 @@ SETS = {
     "marina kept aside": "marina_aside",
     "shelter kept aside": "shelter_aside",
     "museum kept aside": "museum_aside",
+    "brigade kept aside": "brigade_aside",
 }
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 MOST = 1000
