@@ -17,6 +17,7 @@ Found = tuple[Field, int]  # a field, and the position after the words for it
 Rate = tuple[
     Callable[[Field], bool], int
 ]  # whether a field is such a rate, and the end of its words
+RECORDS = (sense.RelationRef, sense.OtherModel)
 # Kinds of numbers that no unit of another kind is for.
 APART = ("money", "rating", "year", "age", "duration", "percent")
 # Kinds of fields that a unit of measure is for.
@@ -45,7 +46,8 @@ def _find_field(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found | 
     if bound.of is not None:
         own = _of_unit(cursor, bound.last, bound.of)
         return own, _past_unit(cursor, own, bound.last.end)
-    said = _in_stock(cursor, bound) or _named_behind(cursor, bound) or _measured(cursor, bound)
+    named = _named_behind(cursor, bound) or _number_of(cursor, bound)
+    said = _in_stock(cursor, bound) or named or _measured(cursor, bound)
     if not (said or bound.led):
         return _of_year(cursor, bound) or _of_clear_unit(cursor, bound)
     return said or _of_comparison(cursor, draft, i, bound)
@@ -92,6 +94,27 @@ def _named_behind(cursor: Cursor, bound: Bound) -> Found | None:
         if field and (amount.kind in ("", "duration") or of_unit):
             return field, end
     return None
+
+
+def _number_of(cursor: Cursor, bound: Bound) -> Found | None:
+    """The "Number of employees" of "more than 50 employees", where the employees are records of
+    another model, which are not counted."""
+    amount, end = bound.last, cursor.after(bound.last.end)
+    if not bound.led or amount.kind or not cursor.is_(amount.end, *RECORDS):
+        return None
+    noun = cursor.lexicon.vocabulary.stem(cursor.tokens[end - 1].norm)
+    own = (one for one in cursor.lexicon.schema.visible if one.kind == "integer")
+    fields = [one for one in own if _is_number_of(cursor, one, noun)]
+    return (fields[0], end) if len(fields) == 1 else None
+
+
+def _is_number_of(cursor: Cursor, field: Field, noun: str) -> bool:
+    """Return whether a field is called "Number of employees", "planned employees" or "employee
+    count"."""
+    words, count = cursor.lexicon.vocabulary, cursor.lexicon.vocabulary.kinds.get("quantity", ())
+    names = [text.split() for text in words_of(field) if " " in text]
+    called = any(words.stem(name[-2 if name[-1] in count else -1]) == noun for name in names)
+    return called and not (cursor.is_key(field) or cursor.lexicon.is_kind(field, *APART))
 
 
 def _measured(cursor: Cursor, bound: Bound) -> Found | None:

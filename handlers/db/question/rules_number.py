@@ -9,7 +9,13 @@ from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.bounds import ABOUT, ROUGHLY, Bound, postfixed, read_bound
 from groundhook.handlers.db.question.cursor import COUNTED, TIMES, Cursor, without_point
 from groundhook.handlers.db.question.daytimes import time_of_day
-from groundhook.handlers.db.question.number_fields import bounded_field, fitted, rated, units_of
+from groundhook.handlers.db.question.number_fields import (
+    RECORDS,
+    bounded_field,
+    fitted,
+    rated,
+    units_of,
+)
 from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.rules_time import between_dates, lasting
@@ -45,8 +51,12 @@ def _condition(cursor: Cursor, i: int, bound: Bound, field: Field, end: int) -> 
     values = [fit.value for fit in fits if fit is not None]
     if len(values) < len(fits):
         return of_no_field(i, end)
+    records, typed = cursor.is_(bound.last.end, *RECORDS) and end > bound.last.end, (i, end)
     op, value, end = _compared(cursor, bound, values, end)
     found = constraint(end, field.name, op, value)
+    if records:
+        note = f"{cursor.text(*typed)!r} was read as {field.name!r}; records are not counted"
+        return replace(found, notes=(note,))
     if not bound.last.scale or units_of(cursor, field):
         return found
     typed = cursor.text(i, end)

@@ -39,6 +39,13 @@ HIRE: dict[str, dict[str, Any]] = {
             {"name": "id", "type": "ID"},
             {"name": "email", "type": "string", "label": "Email", "nullable": True},
             {"name": "born_on", "type": "date", "label": "Born"},
+            {"name": "jobs", "type": "integer", "label": "Number of hires"},
+            {
+                "name": "hires_value",
+                "type": "integer",
+                "label": "Value of hires",
+                "comment": "euros",
+            },
         ],
         "values": [],
     },
@@ -123,3 +130,18 @@ def test_a_rate_that_no_price_is_about_is_reported() -> None:
         "cars under €40 a week", list(HIRED.values()), vocabulary("en"), NOW, LEXICONS
     )
     assert reading.not_understood == ("week",)
+
+
+def test_a_number_of_related_records_is_the_field_that_has_it_and_this_is_reported() -> None:
+    (reading,) = read_question(
+        "drivers with more than 3 hires", list(HIRED.values()), vocabulary("en"), NOW, LEXICONS
+    )
+    assert [where.field for where in reading.dsl.wheres] == ["jobs"]
+    assert (reading.not_understood, "'jobs'" in "".join(reading.notes)) == ((), True)
+
+
+def test_a_number_of_related_records_that_no_field_has_is_reported() -> None:
+    (reading,) = read_question(
+        "hires with more than 3 drivers", list(HIRED.values()), vocabulary("en"), NOW, LEXICONS
+    )
+    assert (reading.dsl.wheres, reading.not_understood) == ((), ("more", "than", "3"))
