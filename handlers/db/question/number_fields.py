@@ -90,6 +90,8 @@ def _named_behind(cursor: Cursor, bound: Bound) -> Found | None:
     # behind "who" another clause begins
     for at in cursor.steps(amount.end, sense.Filler, most=int(bound.led), unless=sense.Relative):
         field, end = cursor.number_named(at), cursor.after(at)
+        if field and cursor.is_(at, when.DateUnit) and cursor.lexicon.is_kind(field, "year"):
+            continue  # "two years" are no year
         of_unit = field and amount.scale and fitted(cursor, amount, field)
         if field and (amount.kind in ("", "duration") or of_unit):
             return field, end
@@ -178,17 +180,35 @@ def units_of(cursor: Cursor, field: Field) -> dict[str, float]:
 def fitted(cursor: Cursor, amount: Amount, field: Field) -> Amount | None:
     """Return the amount in the unit of a field: 1.5 kg are 1500 for a field in grams. None if the
     field has no such unit."""
+    if any(unit.kind == "duration" for unit in amount.units):
+        return _in_time_of(cursor, amount, field)
     scales = units_of(cursor, field)
     for unit in amount.units:
         if unit.scale and unit.kind in scales:
             value = without_point(round(amount.value * unit.scale / scales[unit.kind], 6))
             return replace(amount, value=value, kind=unit.kind)
+    return amount if _has_unit(cursor, amount, field, measured=bool(scales)) else None
+
+
+def _has_unit(cursor: Cursor, amount: Amount, field: Field, *, measured: bool) -> bool:
+    """Return whether a field may have an amount whose unit was not converted. `measured`: the field
+    has units of measure."""
     kinds = {amount.kind, *(unit.kind for unit in amount.units if not unit.scale)}
     if amount.scale and kinds == {amount.kind}:
-        fits = not scales and _is_measured(cursor, amount, field)
-    else:
-        fits = not _is_apart(cursor, field) or not kinds.isdisjoint(_kinds_of(cursor, field))
-    return amount if fits else None
+        return not measured and _is_measured(cursor, amount, field)
+    return not _is_apart(cursor, field) or not kinds.isdisjoint(_kinds_of(cursor, field))
+
+
+def _in_time_of(cursor: Cursor, amount: Amount, field: Field) -> Amount | None:
+    """Return a number of minutes in the unit of time of a field; None if that is longer than an
+    hour."""
+    names = cursor.lexicon.vocabulary.file
+    words = words_of(field)
+    longer = next((unit for unit, each in names.dates.units.items() if words & set(each)), None)
+    if longer is None or words & set(names.units["duration"]):
+        return amount if _kinds_of(cursor, field) & {"duration"} else None
+    hours = without_point(round(amount.value / 60, 6))
+    return replace(amount, value=hours) if longer == "hour" else None
 
 
 def _is_measured(cursor: Cursor, amount: Amount, field: Field) -> bool:

@@ -22,6 +22,7 @@ from groundhook.handlers.db.question.rules_negation import (
     excepted,
     negation,
     preposition_rule,
+    time_rule,
     values_rule,
 )
 from groundhook.handlers.db.question.rules_number import (
@@ -31,7 +32,7 @@ from groundhook.handlers.db.question.rules_number import (
     verb_led,
 )
 from groundhook.handlers.db.question.rules_order import extreme_of_each, limit, order_words
-from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.handlers.db.question.rules_time import compared_date
 from groundhook.handlers.db.question.rules_value import selected
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
@@ -233,7 +234,7 @@ RULES: tuple[Rule, ...] = (
     time_of_day,
     between,
     compared_date,
-    date_led,
+    time_rule,
     extreme_of_each,
     limit,
     number,

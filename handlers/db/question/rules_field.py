@@ -77,8 +77,8 @@ def condition_on(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed
 
 def _on_number(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | None:
     years = field.kind == "integer" and cursor.lexicon.is_kind(field, "year")
-    dated = years and not cursor.is_(at, sense.Compare) and date_led(cursor, draft, at, field)
-    if dated:
+    rule = compared_date if cursor.is_(at, sense.Compare) else date_led
+    if years and (dated := rule(cursor, draft, at, field)):
         return dated
     amount = cursor.amount(at) if cursor.is_(at - 1, when.DateRelation) else None
     if amount and dates.is_year(amount.value):

@@ -170,6 +170,18 @@ def values_rule(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     return replace(negated(cursor, found), end=verb[1]).unplaced(range(*verb))
 
 
+def time_rule(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
+    """A time; in "die dieses Jahr nicht geprüft wurden" the "not" and its verb come behind it."""
+    found = date_led(cursor, draft, i)
+    behind = cursor.lexicon.vocabulary.file.dates.verbs_behind
+    if found is None or not (behind and cursor.is_(found.end, sense.Not)):
+        return found
+    verb = cursor.after(found.end)
+    tried = (date_led(cursor, draft, i, field) for field in cursor.fields(verb))
+    of_verb = next((one for one in tried if one and one.wheres and one.end == found.end), None)
+    return replace(negated(cursor, of_verb), end=cursor.after(verb)) if of_verb else found
+
+
 def _negated_behind(cursor: Cursor, i: int, end: int) -> tuple[int, int] | None:
     """ "which books did Ada Sato not write", "Bücher, die Ada Sato nicht geschrieben hat": return
     where the unknown verb behind the "not" begins and ends."""

@@ -34,9 +34,17 @@ def number(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Pa
         return old
     if cursor.time_unit(bound.last.end):
         return lasting(cursor, bound)
+    if _lasts(cursor, bound):
+        return of_no_field(i, cursor.after(bound.last.end))
     found = bounded_field(cursor, draft, i, bound)
     unclear = bound.bare and unread(cursor, draft)
     return _condition(cursor, i, bound, *found) if found and not unclear else None
+
+
+def _lasts(cursor: Cursor, bound: Bound) -> bool:
+    """Return whether a field of years is followed by a length of time: "built for two years"."""
+    year = bound.of is not None and cursor.lexicon.is_kind(bound.of, "year")
+    return year and cursor.is_(bound.last.end, when.DateUnit)
 
 
 def unread(cursor: Cursor, draft: Parsed) -> bool:
@@ -51,11 +59,12 @@ def _condition(cursor: Cursor, i: int, bound: Bound, field: Field, end: int) -> 
     values = [fit.value for fit in fits if fit is not None]
     if len(values) < len(fits):
         return of_no_field(i, end)
-    records, typed = cursor.is_(bound.last.end, *RECORDS) and end > bound.last.end, (i, end)
+    records = end > bound.last.end and cursor.is_(bound.last.end, *RECORDS)
+    whole = cursor.text(i, end)
     op, value, end = _compared(cursor, bound, values, end)
     found = constraint(end, field.name, op, value)
     if records:
-        note = f"{cursor.text(*typed)!r} was read as {field.name!r}; records are not counted"
+        note = f"{whole!r} was read as {field.name!r}; records are not counted"
         return replace(found, notes=(note,))
     if not bound.last.scale or units_of(cursor, field):
         return found

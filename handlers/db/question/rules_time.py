@@ -156,7 +156,8 @@ def _compared_with_now(
 ) -> Parsed | None:
     """The field is further from now than a length of time, or nearer."""
     old = cursor.is_(length.end, when.Old, when.Ago)
-    if field.kind not in TIMES or not (old or word.kind == "date"):
+    exact = field.kind in TIMES or length.unit == "year"
+    if not (exact and has_times(cursor, field) and (old or word.kind == "date")):
         return None
     # More than three months old is before a day, newer than three months after it.
     op = word.op if word.kind == "date" else OPPOSITE[word.op]
@@ -167,7 +168,7 @@ def _bound_of_length(cursor: Cursor, field: Field, op: str, length: Duration) ->
     """Return the condition that a date is before or after the day some time ago."""
     moment = dates.midnight(dates.shifted(cursor.now, length.unit, -length.number))
     end = cursor.past_one(length.end, when.Old, when.Ago)
-    value = dates.stored(moment, field.kind)
+    value = moment.year if field.kind == "integer" else dates.stored(moment, field.kind)
     return constraint(end, field.name, "<" if op.startswith("<") else ">=", value)
 
 

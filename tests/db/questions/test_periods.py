@@ -200,3 +200,34 @@ def test_a_time_of_day_before_its_day_is_that_of_the_field_that_the_verb_names(t
     reading = read(f"parcels delivered {time}", "parcel")
     fields = {where.field for where in reading.dsl.wheres}
     assert (fields, reading.not_understood) == ({"delivered_at"}, ())
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("books published less than 5 years ago", "published >= 2021"),
+        ("books published more than 10 years ago", "published < 2016"),
+    ],
+)
+def test_a_number_of_years_ago_is_compared_with_a_year(question: str, found: str) -> None:
+    reading = read(question, "book")
+    assert (conditions(reading), reading.not_understood) == (found, ())
+
+
+@pytest.mark.parametrize("time", ["published for two years", "not published for two years"])
+def test_a_number_of_years_is_no_year(time: str) -> None:
+    reading = read(f"books {time}", "book")
+    assert "published" not in conditions(reading)
+    assert reading.not_understood[-2:] == ("two", "years")
+
+
+@pytest.mark.parametrize(
+    ("time", "found"),
+    [
+        ("dieses Jahr", "(sold_on < 2026-01-01 or sold_on >= 2027-01-01 or sold_on null)"),
+        ("seit 2024", "(sold_on < 2024-01-01 or sold_on null)"),
+    ],
+)
+def test_a_german_not_behind_its_time_governs_the_time_too(time: str, found: str) -> None:
+    (reading,) = readings(f"Books, die {time} nicht sold wurden", "book", language="de")
+    assert conditions(reading) == found

@@ -33,6 +33,7 @@ from tests.db.questions.models import LEXICONS, NOW, conditions, read
             "transit >= 1.5",
         ),
         ("parcel", "parcels with a transit time over two and a half days", "transit > 60"),
+        ("parcel", "parcels with a transit time of at most 90 minutes", "transit <= 1.5"),
     ],
 )
 def test_a_unit_is_converted_to_that_of_the_field(model: str, question: str, found: str) -> None:
