@@ -53,7 +53,9 @@ async def create(call: Call) -> ASGIApp:
     )
     # Refused before the turn begins.
     _types(call)
-    key = call.request.headers.get("idempotency-key")
+    # Not of an anonymous caller: visitors of one address are not told apart, and the same key would
+    # give one of them the turn of another, with its token.
+    key = None if call.caller.anonymous else call.request.headers.get("idempotency-key")
     address = f"{call.request.method} {call.request.url.path}"
     start = Start(
         caller=call.caller,
@@ -70,7 +72,7 @@ async def create(call: Call) -> ASGIApp:
         body,
         serving.turns.get,
         lambda: begin(serving, start),
-        partial(requested_turn, serving.host, start.owner) if start.repeatable(serving) else None,
+        partial(requested_turn, serving.host, start.owner) if serving.stores_turns else None,
     )
     return await answer(call, running, 0)
 
@@ -92,11 +94,6 @@ class Start:
     def owner(self) -> Owner:
         """The owner of the turn, if it is stored."""
         return self.caller.stored_owner(self.token)
-
-    def repeatable(self, serving: Serving) -> bool:
-        """Return whether another process finds the turn by its request: an anonymous caller has no
-        owner that its second request would have as well."""
-        return serving.stores_turns and not self.caller.anonymous
 
 
 async def begin(serving: Serving, start: Start) -> ServerTurn:
@@ -122,7 +119,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
                     start.messages,
                     identity=start.caller.identity,
                     options=start.options,
-                    request=start.request if start.repeatable(serving) else None,
+                    request=start.request,
                 )
                 events = await stack.enter_async_context(turn)
             except StorageError as exc:

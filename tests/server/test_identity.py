@@ -385,6 +385,25 @@ def test_nobody_may_ask_public_assistants_alone_and_comes_back_with_a_token(serv
         assert client.get("/api/me", headers={"authorization": "Bearer x"}).status_code == 401
 
 
+def test_two_visitors_of_one_address_never_share_a_turn_by_its_idempotency_key(
+    serve: Serve,
+) -> None:
+    ask = {"assistant": "late", "text": "When?", "leaving": "continue"}
+    headers = {"idempotency-key": "1"}
+    with (
+        serve(auth={"anonymous": True, "keys": []}) as served,
+        served.client("") as one,
+        served.client("") as other,
+        one.stream("POST", "/api/turns", json=ask, headers=headers) as first,
+        other.stream("POST", "/api/turns", json=ask, headers=headers) as second,
+    ):
+        for header in ("x-groundhook-turn", "x-groundhook-resume"):
+            assert first.headers[header] != second.headers[header]
+        changed = {**ask, "text": "Why?"}
+        with other.stream("POST", "/api/turns", json=changed, headers=headers) as third:
+            assert third.status_code == 200
+
+
 def test_on_loopback_it_may_be_open(serve: Serve) -> None:
     with serve(auth={"local": "open"}) as served, served.client("") as client:
         assert who(client)["name"] == "local"
