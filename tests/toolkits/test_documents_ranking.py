@@ -31,6 +31,22 @@ def read(text: str) -> list[tuple[int | str, float]]:
 
 
 @pytest.mark.parametrize(
+    ("numbers", "scores"),
+    [
+        ((95, 1, 40), [0.95, 0.01, 0.4]),
+        ((95.5, 0, 1), [0.955, 0.0, 0.01]),
+        ((1, 0, 1), [1.0, 0.0, 1.0]),
+        ((90, 0.4, 1), [0.9, 0.4, 1.0]),
+    ],
+)
+def test_a_one_among_percentages_is_one_percent_and_not_the_whole(
+    numbers: tuple[float, ...], scores: list[float]
+) -> None:
+    answer = [{"id": id, "score": number} for id, number in zip(IDS, numbers, strict=False)]
+    assert [score for _, score in read(json.dumps(answer))] == pytest.approx(scores)
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         '{"documents": [{"id": 12, "relevanceScore": 0.9}, {"id": "11", "relevanceScore": 0.4}]}',
@@ -54,7 +70,9 @@ def test_bare_ids_get_falling_scores() -> None:
     assert read('[12, "a-14", 11]') == [(12, 1.0), ("a-14", 0.75), (11, 0.5)]
 
 
-@pytest.mark.parametrize("score", ["NaN", "-1", "1e9", '"high"', "null", "Infinity", "true"])
+@pytest.mark.parametrize(
+    "score", ["NaN", "-1", "1e9", "1" + "0" * 400, '"high"', "null", "Infinity", "true"]
+)
 def test_a_score_that_cannot_be_used_is_replaced_by_the_place(score: str) -> None:
     assert read(f'{{"documents": [{{"id": 13, "relevanceScore": {score}}}]}}') == [(13, 1.0)]
 

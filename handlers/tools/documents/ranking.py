@@ -7,7 +7,6 @@ documents.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,7 +133,7 @@ def _entries(value: Any) -> list[Any] | None:
 
 
 def _reading(entries: Sequence[Any], sent: Mapping[str, Candidate]) -> Reading:
-    scores: dict[str, float | None] = {}
+    numbers: dict[str, float | None] = {}
     invented = 0
     for entry in entries:
         id = _id(entry)
@@ -142,14 +141,25 @@ def _reading(entries: Sequence[Any], sent: Mapping[str, Candidate]) -> Reading:
             continue
         if id not in sent:
             invented += 1
-        elif id not in scores:
-            scores[id] = _score(entry)
-    last = max(len(scores) - 1, 1)
+        elif id not in numbers:
+            numbers[id] = _number(entry)
+    last = max(len(numbers) - 1, 1)
     ranked = tuple(
         Ranked(sent[id], 1.0 - 0.5 * place / last if score is None else score)
-        for place, (id, score) in enumerate(scores.items())
+        for place, (id, score) in enumerate(_scores(numbers).items())
     )
     return Reading(ranked, invented, usable=bool(ranked))
+
+
+def _scores(numbers: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the numbers of an answer as scores of 0-1. A number above 1 is a percentage; a 1 is
+    one as well beside such numbers, if no number is a fraction."""
+    known = [number for number in numbers.values() if number is not None]
+    percentages = any(n > 1 for n in known) and not any(0 < n < 1 for n in known)
+    return {
+        id: number / 100 if number and (number > 1 or percentages) else number
+        for id, number in numbers.items()
+    }
 
 
 def _id(entry: Any) -> str | None:
@@ -164,8 +174,8 @@ def _id(entry: Any) -> str | None:
     return None
 
 
-def _score(entry: Any) -> float | None:
-    """Return a relevance of 0-1; None if there is none that can be used."""
+def _number(entry: Any) -> float | None:
+    """Return the relevance of an entry, 0-100; None if there is none that can be used."""
     value = (
         next((entry[name] for name in _SCORES if name in entry), None)
         if isinstance(entry, dict)
@@ -177,7 +187,6 @@ def _score(entry: Any) -> float | None:
         if match is None:
             return None
         value, percent = float(match[1].replace(",", ".")), bool(match[2])
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
         return None
-    score = value / 100 if percent or 1 < value <= 100 else float(value)
-    return score if 0 <= score <= 1 else None
+    return value / 100 if percent else float(value)
