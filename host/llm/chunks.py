@@ -65,7 +65,8 @@ class Reader:
         self._reason = ""
         self._model = ""
         self._usage = Usage()
-        self._ids: list[str] = []  # of the tool calls, by index; "" while a call has none
+        self._ids: list[str] = []  # of the tool calls, in their order; "" while a call has none
+        self._places: dict[int, int] = {}  # index that the endpoint gives a call → its place
         self._named: set[int] = set()
 
     @property
@@ -83,7 +84,7 @@ class Reader:
         chunk = _Chunk.model_validate(raw)
         self._model = chunk.model or self._model
         if chunk.usage is not None:
-            self._usage = Usage(**{name: count or 0 for name, count in chunk.usage})
+            self._usage = _usage(chunk.usage)
         # Only one answer is requested; further choices are ignored.
         for choice in (chunk.choices or [])[:1]:
             raw_delta = choice.delta or _Delta()
@@ -111,7 +112,7 @@ class Reader:
 
     def _read_call(self, call: _Call) -> ToolDelta:
         id, function = call.id or "", call.function or _Function()
-        index = self._place(call.index, id)
+        index = self._place(call.index, begins=bool(id or function.name), id=id)
         if index == len(self._ids):
             self._ids.append("")
         first = bool(id) and not self._ids[index]
@@ -124,13 +125,26 @@ class Reader:
             index, id=id if first else "", name=name, arguments=function.arguments or ""
         )
 
-    def _place(self, index: int | None, id: str) -> int:
-        """Return the index of the call that a piece belongs to. A new id begins a new call; without
-        an id the piece continues the last one. The endpoint's index is used unless it would give
-        one call two ids."""
+    def _place(self, index: int | None, *, begins: bool, id: str) -> int:
+        """Return the place of the call that a piece belongs to. A new id begins a new call; so does
+        a new index, which need not be the next number, unless the piece has no id and no name. A
+        piece without an id and an index continues the last call."""
         if id and id in self._ids:
             return self._ids.index(id)
-        if index is not None and index <= len(self._ids):
-            taken = index < len(self._ids) and id and self._ids[index]
-            return len(self._ids) if taken else index
-        return len(self._ids) if id or not self._ids else len(self._ids) - 1
+        last, new = max(0, len(self._ids) - 1), len(self._ids)
+        if index is None:
+            return new if id else last
+        known = self._places.get(index, new if begins else last)
+        has_another_id = known < new and id and self._ids[known]
+        self._places[index] = new if has_another_id else known
+        return self._places[index]
+
+
+def _usage(given: _Usage) -> Usage:
+    """Return the token count; endpoints may omit the sum."""
+    prompt, completion = given.prompt_tokens or 0, given.completion_tokens or 0
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=given.total_tokens or prompt + completion,
+    )

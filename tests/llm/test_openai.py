@@ -169,6 +169,43 @@ async def test_tool_calls_arrive_in_pieces_of_their_own_index(server: Loopback) 
     assert server.requests[0].json["tools"] == tools
 
 
+async def test_tool_calls_whose_indices_do_not_begin_with_0_keep_their_pieces(
+    server: Loopback,
+) -> None:
+    def piece(index: int, id: str | None = None, name: str | None = None, text: str = "") -> Any:
+        function = {"name": name, "arguments": text}
+        return chunk({"tool_calls": [{"index": index, "id": id, "function": function}]})
+
+    pieces = [
+        piece(1, "a", "one"),
+        piece(1, text='{"q":'),
+        piece(1, text="1}"),
+        piece(3, "b", "two"),
+        piece(3, text="{}"),
+        piece(3, "c", "three"),  # the same index again, which is another call
+        piece(3, text="[]"),
+    ]
+    server.on(PATH, Sse([*pieces, chunk(finish="tool_calls"), "[DONE]"]))
+    *deltas, _ = await ask(spec(server))
+    assert deltas == [
+        ToolDelta(0, "a", "one"),
+        ToolDelta(0, arguments='{"q":'),
+        ToolDelta(0, arguments="1}"),
+        ToolDelta(1, "b", "two"),
+        ToolDelta(1, arguments="{}"),
+        ToolDelta(2, "c", "three"),
+        ToolDelta(2, arguments="[]"),
+    ]
+
+
+async def test_a_token_count_without_a_sum_is_summed(server: Loopback) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 3}
+    server.on(PATH, Sse([chunk({"content": "x"}), chunk(finish="stop", usage=usage), "[DONE]"]))
+    *_, last = await ask(spec(server))
+    assert isinstance(last, Finished)
+    assert last.usage.total_tokens == 10
+
+
 async def test_parallel_tool_calls_without_an_index_stay_apart(server: Loopback) -> None:
     def call(id: str, name: str) -> dict[str, Any]:
         return chunk({"tool_calls": [{"id": id, "function": {"name": name, "arguments": "{}"}}]})
