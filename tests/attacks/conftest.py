@@ -55,7 +55,7 @@ function Create(ctx, messages) {
 function Next(ctx, payload) { return { data: payload.completion.content }; }
 """
 SLOWEST_TURN = 4.0  # seconds: a turn that starts again in a new process, on a busy machine
-LONGEST_STOP = 2.0  # seconds of the event loop
+LONGEST_STOP = 4.0  # seconds of the event loop, on a busy machine
 MORE_HOST, MORE_WORKERS = 96, 160  # MB of memory that may be kept, in allocators and not in values
 
 
@@ -151,7 +151,7 @@ class Arena:
             self.slow,
         )
         assert self.stop < LONGEST_STOP
-        with anyio.move_on_after(8):
+        with anyio.move_on_after(20):
             await until(lambda: held().is_as(before))
         now = held()
         assert now.is_as(before), (before, now)
