@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import anyio.to_thread
+
 from groundhook.host.core.types.collection_queries import CollectionDocument
 from groundhook.host.core.types.sync import SyncSettings
 
@@ -88,7 +90,7 @@ class ListedDocuments:
     is a record of its own.
 
     `documents` returns (collection, document) in the same order each time, and raises SourceError
-    or ConfigError. It is called once for each sync."""
+    or ConfigError. It is called once for each sync, in a thread."""
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class ListedDocuments:
         self.identity = identity
         self._documents = documents
         self._records: list[SyncRecord] = []
+        self._notes: Sequence[str] = ()
 
     async def newest(self) -> str:
         """Return "": everything is listed each time."""
@@ -114,17 +117,27 @@ class ListedDocuments:
         return False
 
     async def read(self, position: str, _: str, /) -> SyncBatch:
-        """Return the next documents."""
-        start = int(position or 0)
-        if not start or not self._records:
-            self._records = [_record(*each) for each in self._documents()]
+        """Return the next documents. Those of a sync that was interrupted are listed from the
+        beginning, since the files may have changed: the rest of another listing is not the rest of
+        this one."""
+        start = int(position or 0) if self._records else 0
+        if not start:
+            await anyio.to_thread.run_sync(self._list)
         end = start + _PAGE
         return SyncBatch(
             records=self._records[start:end],
             position=str(end),
             total=len(self._records),
             last=end >= len(self._records),
+            notes=self._notes,
         )
+
+    def _list(self) -> None:
+        """Read the documents; of several with one id, the last one counts."""
+        every = [_record(*each) for each in self._documents()]
+        self._records = list({record.id: record for record in every}.values())
+        more = len(every) - len(self._records)
+        self._notes = (f"{self.noun} with the id of a later one, left out: {more:,}",) * bool(more)
 
 
 def digest_of(value: object) -> str:

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -321,6 +322,34 @@ async def test_documents_of_a_file_are_a_source(engine: SyncEngine, shelf: Shelf
     report = await engine.sync("books", source, shelf)
     assert (report.changed, report.unchanged, report.removed) == (1, 248, 1)
     assert shelf.kept["books", "", "7"] == "new"
+
+
+def _books(ids: Iterable[int]) -> ListedDocuments:
+    documents = [("books", CollectionDocument(id=str(id), text=f"text {id}")) for id in ids]
+    return ListedDocuments("the file 'books.jsonl'", "books", "file", lambda: documents)
+
+
+async def test_a_file_that_changes_after_an_interruption_loses_none_of_its_documents(
+    engine: SyncEngine, shelf: Shelf
+) -> None:
+    await engine.sync("books", _books(range(900)), shelf)
+    shelf.calls, shelf.kill_at = 0, 5  # each part of 100 unchanged documents is one call
+    with pytest.raises(Killed):
+        await engine.sync("books", _books(range(900)), shelf)
+    shelf.kill_at = 0
+    for _ in range(2):  # the first one leaves what the interrupted sync still saw
+        await engine.sync("books", _books(range(100, 900)), shelf)
+        assert {str(id) for id in range(100, 900)} <= {id for _, _, id in shelf.kept}
+    assert len(shelf.kept) == 800
+
+
+async def test_of_documents_with_one_id_the_last_is_kept_and_the_report_counts_the_others(
+    engine: SyncEngine, shelf: Shelf
+) -> None:
+    for added in (10, 0):
+        report = await engine.sync("books", _books([*range(10), *range(5)]), shelf)
+        assert (report.added, report.changed, report.known) == (added, 0, 10)
+        assert report.notes == ("books with the id of a later one, left out: 5",)
 
 
 @pytest.mark.parametrize(

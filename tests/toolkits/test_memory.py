@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
-from groundhook.host.core.errors import ConfigError
+from groundhook.host.core.errors import ConfigError, SourceMalformed
 from groundhook.plugins import CollectionDocument, CollectionQuery, Owner
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
@@ -552,3 +552,20 @@ async def test_a_memory_of_a_megabyte_comes_back_byte_for_byte_after_a_sync(
     assert (await writable.syncs.run("memory")).added == 1
     read = await call(writable, "fetch", {"doc_id": 5, "collection": "own"}, ME)
     assert read["content"].encode() == content.encode()
+
+
+async def test_a_file_of_memories_may_begin_with_a_mark_and_a_line_in_another_encoding_is_named(
+    writable: Host,
+) -> None:
+    kit = {"type": "memory", "collections": {"own": "own"}, "source": {"file": "own.jsonl"}}
+    folder = writable.app.root / "assistants/memory"
+    file = folder / "toolkits/memory.toolkit.yao"
+    file.write_text(json.dumps(kit), encoding="utf-8")
+    memory = {"id": 5, "collection": "own", "title": "Café", "content": "Café", "user": "me"}
+    line = json.dumps(memory, ensure_ascii=False)
+    (folder / "own.jsonl").write_text(line, encoding="utf-8-sig")
+    await writable.reload([file])
+    assert (await writable.syncs.run("memory")).added == 1
+    (folder / "own.jsonl").write_text(f"\n{line}", encoding="latin-1")
+    with pytest.raises(SourceMalformed, match=r"own\.jsonl:2: the line is not in UTF-8"):
+        await writable.syncs.run("memory")

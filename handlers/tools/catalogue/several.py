@@ -144,14 +144,10 @@ class SeveralSources:
         return False
 
     async def read(self, position: str, _: str, /) -> SyncBatch:
-        """Return the next part. In another process than that which read the parts before, these
-        are listed again, so that it is known what they had. Raises SourceError."""
+        """Return the next part. A sync that was interrupted is listed from the beginning: what the
+        parts before had is not known, and files may have changed. Raises SourceError."""
         if not position or self._at != position:
-            self._seen, self._at = _Seen(), ""
-            while position and self._at != position:
-                again = await self._next(self._at)
-                if again.last:
-                    return again  # the listing is shorter than it was
+            self._seen, position = _Seen(), ""
         return await self._next(position)
 
     async def _next(self, position: str) -> SyncBatch:

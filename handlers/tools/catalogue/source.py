@@ -72,9 +72,10 @@ class FileSource:
         return False
 
     async def read(self, position: str, _: str, /) -> SyncBatch:
-        """Return the next packages. Raises ConfigError."""
-        start = int(position or 0)
-        if not start or not self._packages:
+        """Return the next packages, from the first one if the file was not read yet. Raises
+        ConfigError."""
+        start = int(position or 0) if self._packages else 0
+        if not start:
             self._packages = await anyio.to_thread.run_sync(self._read)
         end = start + self.settings.page
         return SyncBatch(
@@ -104,4 +105,5 @@ class FileSource:
                 "it is not a list of packages with ids, as CKAN returns them",
                 place=Place(self._shown),
             )
-        return value
+        # Exports that were read page by page may have a package twice.
+        return list({str(each["id"]): each for each in value}.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,31 @@ async def addresses(host: Any, tenant: str = "") -> dict[str, str]:
 
 def with_file(number: int, id: str, url: str) -> dict[str, Any]:
     return package(number, resources=[{"id": id, "name": "File", "format": "CSV", "url": url}])
+
+
+async def test_a_file_of_packages_that_changes_after_an_interruption_loses_none(
+    make_catalogue: MakeCatalogue, nation: Ckan
+) -> None:
+    """The second source fails while the first one, a file, has been read."""
+    app = make_catalogue([{"file": "own.json"}, {"ckan": nation.url}])
+    file = app / "own.json"
+
+    def write(numbers: Iterable[int]) -> None:
+        packages = [package(number) for number in numbers]
+        file.write_text(json.dumps([*packages, *packages[-4:]]), encoding="utf-8")
+
+    write(range(200, 260))
+    async with open_host(app, environment={}, now=NOW) as host:
+        await host.syncs.run("catalogue")
+        nation.faults = [Html()]
+        with pytest.raises(Exception, match="answered with HTML"):
+            await host.syncs.run("catalogue")
+    write([*range(205, 260), 300])
+    async with open_host(app, environment={}, now=NOW) as host:
+        for known in (76, 71):  # what the interrupted sync still saw goes with the next one
+            report = await host.syncs.run("catalogue")
+            assert report.known == known
+        assert report.removed == 5
 
 
 async def test_each_tenant_has_the_dataset_that_portals_of_several_tenants_have(
