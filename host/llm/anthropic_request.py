@@ -112,7 +112,9 @@ def _content(message: Message, spec: ConnectorSpec, thought_before: ThoughtBefor
         text = message.text or "(empty)"
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": text}]
     if isinstance(message.content, list):
-        content = [_part(part) for part in visible(message.content, spec)]
+        content = [
+            part for each in visible(message.content, spec) if not _is_blank(part := _part(each))
+        ]
     else:
         content = [{"type": "text", "text": message.content}] if message.text.strip() else []
     calls = message.tool_calls or ()
@@ -136,6 +138,11 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     if part.get("type") == "image" and isinstance(part.get("source"), Mapping):
         return {"type": "image", "source": dict(part["source"])}
     return {"type": "text", "text": json.dumps(dict(part), ensure_ascii=False)}
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    """Return whether the API would refuse a block, and the request with it."""
+    return block["type"] == "text" and not block["text"].strip()
 
 
 def _tool_use(call: Mapping[str, Any]) -> dict[str, Any]:

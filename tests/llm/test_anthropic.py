@@ -232,6 +232,20 @@ async def test_images_are_sent_as_the_api_takes_them(server: Loopback) -> None:
     ]
 
 
+async def test_blank_texts_beside_images_are_left_out_since_the_api_refuses_them(
+    server: Loopback,
+) -> None:
+    server.on(PATH, answered(text(0, "A cat.")))
+    image = {"type": "image_url", "image_url": {"url": "https://pictures.example/cat.png"}}
+    content = [{"type": "text", "text": ""}, image, {"type": "text", "text": " \n"}]
+    await ask(
+        AnthropicConnector(spec(server)),
+        ModelCall(messages=[Message(role="user", content=content)]),
+    )
+    [message] = server.requests[0].json["messages"]
+    assert [block["type"] for block in message["content"]] == ["image"]
+
+
 def refused(kind: str, message: str, status: int) -> Reply:
     return Json({"type": "error", "error": {"type": kind, "message": message}}, status)
 
