@@ -51,6 +51,7 @@ _CHAIN = ("", "CHAIN", "chain")
 # The host's other steps. All other types are named by hooks.
 _OTHERS = frozenset(
     [
+        "choose",
         "context",
         "coverage",
         "delegate",
@@ -60,6 +61,7 @@ _OTHERS = frozenset(
         "hook",
         "http",
         "keywords",
+        "memory_fetch",
         "merge",
         "model_try",
         "plan",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from groundhook import ConfigError, open_host
 from groundhook.host.core.app_settings import TraceExportSettings
-from groundhook.host.output.trace_export import endpoint_of, headers_of
+from groundhook.host.core.types.events import TraceNode
+from groundhook.host.output.trace_export import TraceExport, endpoint_of, headers_of
 from tests.conftest import MakeApp
 from tests.loopback.server import Hang, Json, Loopback, Reply, serving
 
@@ -91,6 +93,24 @@ async def test_with_content_labels_and_details_are_sent(
     await turn(app(make_app, server.url, content=True))
     names = {span.name for span in spans(server).values()}
     assert "turn a" in names
+
+
+def test_every_step_of_the_host_keeps_its_name_without_content(server: Loopback) -> None:
+    root = Path(__file__).parents[2]
+    files = [file for part in ("host", "handlers") for file in (root / part).rglob("*.py")]
+    steps = {
+        name
+        for file in files
+        for name in re.findall(r'\bspan\(\s*"(\w+)"', file.read_text(encoding="utf-8"))
+    }
+    steps.remove("log")  # of hooks
+    assert len(steps) > 20
+    export = TraceExport(TraceExportSettings(type="otlp", url=server.url), {}, service="test")
+    record = export("turn-1")
+    for name in steps:
+        record(TraceNode(id=name, type=name, status="completed"))
+    export.close()
+    assert spans(server).keys() == steps
 
 
 @pytest.mark.parametrize("fault", [Hang(), Json({}, 500), Json({}, 401)])
