@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from groundhook.host.core.json_text import is_deeper
+
 LONGEST_REPAIR = 200_000  # characters of a value that is repaired, or read as YAML
 LONGEST_WORD = 20_000  # characters of a text in brackets that is not JSON
 MOST_SPANS = 300  # brackets of a text that are tried as the beginning of a value
@@ -46,13 +48,19 @@ _ALIAS = re.compile(r"(?:^|\s)[&*]\w")  # aliases make a small text expand witho
 
 
 def extract_json(text: str) -> Any:
-    """Return the first JSON value of a text, or None. The whole text may be any value; else an
+    """Return the first JSON value of a text, or None, also for one that is nested so deeply that
+    its readers would fail. The whole text may be any value; else an
     object or a list in a fenced block, else anywhere.
 
     Trailing and missing commas, comments, single and typographic quotes and keys without quotes are
     repaired; a fenced block, or a whole text of several lines, may be YAML. A `<think>` block at
     the beginning is skipped. None for a value that is cut or cannot be repaired, even where a part
     of it could be read. Takes up to a second on the largest texts."""
+    value = _extract(text)
+    return None if is_deeper(value) else value
+
+
+def _extract(text: str) -> Any:
     if thought := _THOUGHT.match(text):
         text = text[thought.end() :]
     whole = text.strip().removeprefix("\ufeff").strip()

@@ -53,9 +53,11 @@ class AppModels:
         )
         draft = Draft()
         with span("model", connector, messages=len(messages)) as node:
-            async with model.stream(call) as deltas:
-                async for delta in deltas:
-                    draft = step(draft, delta)
+            # Connectors of plug-ins may have task groups, whose errors come in groups.
+            with unwrap_exception_groups():
+                async with model.stream(call) as deltas:
+                    async for delta in deltas:
+                        draft = step(draft, delta)
             if draft.finished is None:
                 raise ModelTruncated("the model's answer ended before it was complete")
             finished = draft.finished

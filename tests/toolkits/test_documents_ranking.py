@@ -79,7 +79,10 @@ def test_a_score_that_cannot_be_used_is_replaced_by_the_place(score: str) -> Non
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "The best is 12.", "{", '{"documents": [{"id": 99}]}', "[99]", "[[[[", '{"a": 1}'],
+    [
+        *("", "The best is 12.", "{", '{"documents": [{"id": 99}]}', "[99]", "[[[[", '{"a": 1}'),
+        "[" + '{"id": ' * 800 + "12" + "}" * 800 + "]",
+    ],
 )
 def test_an_answer_that_names_nothing_that_was_sent_is_not_usable(answer: str) -> None:
     assert not read_answer(answer, SENT).usable

@@ -9,9 +9,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from groundhook import Host, open_host
+from groundhook.host.core.errors import ModelError
+from groundhook.host.core.ports import Delta, ModelCall, TextDelta
 from groundhook.host.core.types.events import Event
 from groundhook.host.core.types.tools import ToolOutcome
 from tests.loopback.chat import answer
@@ -194,6 +197,11 @@ async def test_nothing_was_ever_synchronised(
     assert "groundhook tools sync learning" in (outcome.error or "")
 
 
+async def test_an_intent_of_signs_alone_finds_little_and_fails_nothing(host: Host) -> None:
+    outcome = await search(host, "\N{SEEDLING}?", {"courseId": "b1", "title": "", "outcomes": []})
+    assert len(ids(outcome)) == len(set(ids(outcome)))
+
+
 # Queries by a model
 
 ByModel = Callable[..., AbstractAsyncContextManager[Host]]
@@ -275,6 +283,7 @@ BAD = [
             '{"queries": ["stock exchange crash", "war in europe", "rent"]}',
             '{"quer',
             "[" * 5000,
+            "[" * 800 + '"cells"' + "]" * 800,
             json.dumps({"queries": ["word " * 5000]}),
         )
     ),
@@ -316,6 +325,42 @@ async def test_a_wrong_translation_leaves_the_section_of_a_clear_intent_among_th
 
 
 # The order of a model
+
+
+class InGroup:
+    """A connector that fails in a task group, as those of plug-ins may."""
+
+    @asynccontextmanager
+    async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._fail)
+            yield self._wait()
+
+    async def _fail(self) -> None:
+        raise ModelError("the model is away")
+
+    async def _wait(self) -> AsyncIterator[Delta]:
+        await anyio.sleep_forever()
+        yield TextDelta("")
+
+
+async def test_an_error_in_a_group_is_replaced_by_the_rules_like_any_other(
+    synchronised: Callable[[str], Path], tmp_path: Path
+) -> None:
+    app = tmp_path / "app"
+    shutil.copytree(synchronised("learning"), app, symlinks=True)
+    toolkit = {
+        "type": "learning",
+        "collections": ["library", "institution"],
+        "queries": {"by": "connector:away"},
+    }
+    path = app / "assistants/learning/toolkits/learning.toolkit.yao"
+    path.write_text(json.dumps(toolkit), encoding="utf-8")
+    async with open_host(app, connectors={"away": InGroup()}) as host:
+        outcome = await search(host, "photosynthesis")
+    assert ids(outcome)[0] == "bio-2"
+    assert "the model is away" in outcome.warnings[0]
+
 
 JUDGE = {"queries": {"by": "builtin"}, "rerank": {"by": "connector:writer", "most": 4}}
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.host.core.json_text import is_deeper
+
 _PERCENT = re.compile(r"\s*([0-9]+(?:[.,][0-9]+)?)\s*(%?)\s*")
 _LISTS = ("documents", "rankedDocuments", "results", "ids", "order", "ranking")
 _IDS = ("id", "documentId", "document_id", "summaryId")
@@ -86,16 +88,18 @@ def gives_orders(candidate: Candidate) -> bool:
 
 
 def values_in(text: str) -> Iterator[Any]:
-    """Yield the JSON lists and objects in a text, from the first bracket on; what is within one is
-    yielded after it."""
+    """Yield the JSON lists and objects in a text, from the first bracket on, except for those that
+    are nested very deeply; what is within one is yielded after it."""
     decoder = json.JSONDecoder()
     for count, match in enumerate(re.finditer(r"[\[{]", text)):
         if count == _MOST_STARTS:
             return
         try:
-            yield decoder.raw_decode(text, match.start())[0]
+            value = decoder.raw_decode(text, match.start())[0]
         except (ValueError, RecursionError):
             continue
+        if not is_deeper(value):
+            yield value
 
 
 def joined(pages: Iterable[Sequence[Ranked]], keep: int) -> list[Ranked]:

@@ -97,7 +97,8 @@ async def make_queries(
     intent = intent[:LONGEST_INTENT]
     with span("query_generation", settings.by) as node:
         rules = by_rules(intent, course)
-        made = Queries(distinct(rules, settings.most), "builtin")
+        # An intent of signs alone, such as an emoji, is searched for where nothing else is given.
+        made = Queries(distinct(rules, settings.most) or (intent[:LONGEST_QUERY],), "builtin")
         if settings.by != "builtin":
             try:
                 written = await _written(scope, settings, intent, course)
@@ -126,7 +127,7 @@ def by_rules(intent: str, course: CourseContext) -> list[str]:
     queries = [intent, f"{intent} {course.title}".strip()]
     if is_vague(intent):
         outcomes = course.outcomes[:_OUTCOMES_OF_VAGUE]
-        queries[1:1] = [f"{course.title}: {outcome}" for outcome in outcomes]
+        queries[1:1] = [": ".join(filter(None, (course.title, each))) for each in outcomes]
     return queries
 
 
