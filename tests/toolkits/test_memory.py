@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.toolkits.conftest import STORES, stored, synchronise
 RED = {"tenant_id": "acme", "team_id": "red"}
 BLUE = {"tenant_id": "acme", "team_id": "blue"}
 ME = {"user_id": "me"}
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="session", params=STORES)
@@ -440,6 +442,23 @@ async def test_what_a_user_remembers_is_found_and_nobody_else_finds_it(writable:
     assert "has no document" in await error(
         writable, "fetch", {"doc_id": made["id"], "collection": "own"}, you
     )
+
+
+async def test_memories_that_one_answer_stores_at_the_same_time_have_ids_of_their_own(
+    make_app: MakeApp,
+) -> None:
+    ids: set[int] = set()
+    async with open_host(make_app(WRITABLE), environment={}, now=NOW) as host:
+
+        async def remember(number: int) -> None:
+            note = {"collection": "own", "title": f"Note {number}", "content": f"Number {number}."}
+            ids.add((await call(host, "remember", note, ME))["id"])
+
+        # In one millisecond: there are a thousand ids for it.
+        async with anyio.create_task_group() as tasks:
+            for number in range(120):
+                tasks.start_soon(remember, number)
+    assert len(ids) == 120
 
 
 async def test_a_document_that_is_no_memory_is_left_out_with_one_warning(writable: Host) -> None:

@@ -58,6 +58,7 @@ class MemoryEngine:
     def __init__(self, settings: MemorySettings, name: str) -> None:
         self._settings = settings
         self._name = name
+        self._last_id = 0  # that a new memory got
 
     async def search(self, scope: ToolScope, arguments: SearchArguments) -> Previews:
         """Return previews by falling score; no content. A newer memory comes before the one that it
@@ -329,7 +330,9 @@ class MemoryEngine:
         """Return an id that no memory of this owner has. It begins with the time, so that the id of
         a memory that was removed does not come back."""
         for _ in range(_TRIES):
-            id = int(scope.now().timestamp() * 1000) * 1000 + random.randrange(1000)
+            at = int(scope.now().timestamp() * 1000) * 1000 + random.randrange(1000)
+            # Calls of one answer run at the same time, and none of them is stored yet.
+            id = self._last_id = max(at, self._last_id + 1)
             if not await scope.collections.get(collection, [str(id)], owner=self._settings.owner):
                 return id
         raise StorageError("no free id was found for a memory: is the clock set right?")
