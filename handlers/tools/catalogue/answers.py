@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraint
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+MOST_RESULTS = 100  # of one page
 
 
 class _Arguments(BaseModel):
@@ -32,7 +33,7 @@ class DatasetArguments(_Arguments):
         default=[], max_length=20, description="Only datasets with all of these tags"
     )
     limit: int | None = Field(
-        default=None, ge=1, le=100, description="Most datasets to return (default: 10)"
+        default=None, ge=1, le=MOST_RESULTS, description="Most datasets to return (default: 10)"
     )
     offset: int = Field(default=0, ge=0, le=1000, description="Datasets to skip: of earlier pages")
     refine: bool = Field(
@@ -52,7 +53,7 @@ class ResourceArguments(_Arguments):
     )
     format: Name | None = Field(default=None, description="Only files of this format, such as csv")
     limit: int | None = Field(
-        default=None, ge=1, le=100, description="Most files to return (default: 10)"
+        default=None, ge=1, le=MOST_RESULTS, description="Most files to return (default: 10)"
     )
     offset: int = Field(default=0, ge=0, le=1000, description="Files to skip: of earlier pages")
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from groundhook.handlers.tools.catalogue.answers import (
+    MOST_RESULTS,
     Count,
     Dataset,
     DatasetArguments,
@@ -40,6 +41,7 @@ NOT_CLEAR = (
 )
 LIFT = 0.2  # of the score of a resource whose format the question names
 WINDOW = 50  # results among which such resources are lifted
+_LAST_WINDOW = 1000  # offset after which no page begins
 _REFINED = 1000  # results that are counted for refinements
 _MOST_COUNTS = 20
 _NEAR = 100  # documents whose names are compared with an unknown one
@@ -231,13 +233,12 @@ async def _lifted(
     """Answer a question that names formats: within each window of results, resources of those
     formats move up. The windows are the same for every page, so that pages together are the
     whole."""
-    first = query.offset // WINDOW
-    last = (query.offset + query.limit - 1) // WINDOW
+    first = min(query.offset, _LAST_WINDOW) // WINDOW
+    last = min(query.offset + query.limit - 1, _LAST_WINDOW) // WINDOW
     answers = await collections.find(
         [
-            replace(query, limit=WINDOW, offset=number * WINDOW)
+            replace(query, limit=_size_of_window(number), offset=number * WINDOW)
             for number in range(first, last + 1)
-            if number * WINDOW <= _REFINED
         ]
     )
     matches: list[CollectionMatch] = []
@@ -252,6 +253,11 @@ async def _lifted(
             replace(match, score=score) for match, score in zip(page, falling, strict=True)
         ),
     )
+
+
+def _size_of_window(number: int) -> int:
+    """Return the size of a window: the last one has the rest of the largest page."""
+    return MOST_RESULTS if number * WINDOW == _LAST_WINDOW else WINDOW
 
 
 def _lift(matches: Sequence[CollectionMatch], wanted: set[str]) -> list[CollectionMatch]:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from groundhook import Host
+from groundhook.handlers.tools.catalogue.answers import ResourceArguments
+from groundhook.handlers.tools.catalogue.search import CatalogueSearch
+from groundhook.handlers.tools.catalogue.settings import CatalogueSettings
+from groundhook.host.core.tool_ports import ToolScope
+from groundhook.host.core.types.collection_queries import (
+    CollectionAnswer,
+    CollectionMatch,
+    CollectionQuery,
+)
 from groundhook.host.core.types.events import StreamEnd
+from groundhook.host.core.types.sync import SyncStatus
 from tests.tools.catalogue.conftest import REPOSITORY, found, names
 
 QUESTIONS = REPOSITORY / "bench/toolkits/catalogue_questions.jsonl"
@@ -194,6 +206,42 @@ async def test_pages_of_a_question_that_names_a_format_are_the_whole(sample: Hos
         listed += [each["id"] for each in page["resources"]]
     assert Counter(listed) == Counter(each["id"] for each in whole["resources"])
     assert whole["resources"][0]["format"] == "GEOJSON"
+
+
+class Many:
+    """A collection of 1,300 files, of which every third is a PDF."""
+
+    async def find(self, queries: Sequence[CollectionQuery], /) -> list[CollectionAnswer]:
+        return [
+            CollectionAnswer(
+                matches=tuple(
+                    CollectionMatch(
+                        id=str(place),
+                        collection="resources",
+                        score=0.5,
+                        fields={"format_keys": ["csv" if place % 3 else "pdf"]},
+                    )
+                    for place in range(query.offset, min(query.offset + query.limit, 1300))
+                ),
+                total=1000,
+                total_is="at_least",
+            )
+            for query in queries
+        ]
+
+
+@pytest.mark.parametrize("offset", [0, 40, 950, 960, 1000])
+async def test_no_page_of_a_question_that_names_a_format_is_shorter_than_it_must_be(
+    offset: int,
+) -> None:
+    async def synced() -> SyncStatus:
+        return SyncStatus(toolkit="catalogue")
+
+    file = {"type": "catalogue", "source": {"file": "x.json"}}
+    search = CatalogueSearch(CatalogueSettings.model_validate(file), "catalogue", synced)
+    scope = cast(ToolScope, SimpleNamespace(collections=Many()))
+    page = ResourceArguments(query="CSV files about schools", limit=100, offset=offset)
+    assert len((await search.resources(page, scope)).resources) == 100
 
 
 @pytest.mark.parametrize("written", ["csv", ".csv", "CSV ", "text/csv"])
