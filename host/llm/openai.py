@@ -138,28 +138,33 @@ class OpenAIConnector:
 
     async def _open(self, client: AsyncOpenAI, call: ModelCall) -> AsyncStream[object]:
         """Send the request and return the stream. If the endpoint refuses an extra, the request is
-        sent again without it; later requests omit it as well."""
+        sent again without it; if that is accepted, later requests omit it as well."""
         import openai
 
         body = request(call, self._spec)
         wanted = extras(call)
         if "temperature" in body:
             wanted["temperature"] = body.pop("temperature")
+        omitted = set(self._refused)
         while True:
             more = {
                 name: value
                 for name, value in wanted.items()
                 # `options.body` of the connector outranks these.
-                if name not in self._refused and name not in body
+                if name not in omitted and name not in body
             }
             try:
-                return await _create(client, {**body, **more})
+                stream = await _create(client, {**body, **more})
             except (openai.BadRequestError, openai.UnprocessableEntityError) as exc:
                 text = f"{exc.message} {exc.body}"
                 named = {name for name in more if any(word in text for word in _REFUSED_BY[name])}
                 if not named or is_overflow(text):
                     raise
-                self._refused |= named
+                omitted |= named
+            else:
+                # Only now: the words may have been about something else, such as a tool's schema.
+                self._refused |= omitted
+                return stream
 
     def _client(self) -> AsyncOpenAI:
         import httpx2

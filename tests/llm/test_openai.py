@@ -236,6 +236,25 @@ async def test_an_endpoint_that_cannot_count_tokens_is_retried_without_and_remem
     ]
 
 
+async def test_an_option_is_not_given_up_for_a_refusal_that_it_did_not_cause(
+    server: Loopback,
+) -> None:
+    refusal = Json({"error": {"message": "Invalid schema for function 'look'"}}, 400)
+    server.on(PATH, refusal, refusal, Sse(answer("{}")))
+    connector = OpenAIConnector(spec(server))
+    call = replace(CALL, reply="json")
+    with pytest.raises(ModelRefused, match="Invalid schema for function"):
+        async with connector.stream(call) as deltas:
+            await anext(deltas)
+    async with connector.stream(call) as deltas:
+        await anext(deltas)
+    assert ["response_format" in requested.json for requested in server.requests] == [
+        True,
+        False,
+        True,
+    ]
+
+
 async def test_an_overloaded_endpoint_is_tried_again_before_the_first_byte(
     server: Loopback,
 ) -> None:
