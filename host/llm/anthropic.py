@@ -33,7 +33,7 @@ from groundhook.host.core.ports import (
 )
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Usage
-from groundhook.host.llm.anthropic_request import Blocks, request
+from groundhook.host.llm.anthropic_request import Blocks, call_key, request
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import needs_key
 from groundhook.host.llm.streams import END, BegunAnswer, begin_answer, next_event
@@ -63,7 +63,7 @@ class _Reader:
     complete: bool = False
     started: bool = False
     thought: Blocks = field(default_factory=list)
-    tools: list[str] = field(default_factory=list)  # ids of the calls
+    calls: list[dict[str, str]] = field(default_factory=list)  # {id, name, arguments}
     _places: dict[int, int] = field(default_factory=dict)  # block → index of the call
     _reason: str = ""
     _model: str = ""
@@ -91,8 +91,8 @@ class _Reader:
 
     def _start(self, index: int, block: Any) -> Iterator[Delta]:
         if block.type == "tool_use":
-            self._places[index] = len(self.tools)
-            self.tools.append(block.id)
+            self._places[index] = len(self.calls)
+            self.calls.append({"id": block.id, "name": block.name, "arguments": ""})
             yield ToolDelta(self._places[index], id=block.id, name=block.name)
         elif block.type == "thinking":
             self.thought.append({"type": "thinking", "thinking": "", "signature": ""})
@@ -105,7 +105,9 @@ class _Reader:
         if delta.type == "text_delta":
             yield TextDelta(delta.text)
         elif delta.type == "input_json_delta" and index in self._places:
-            yield ToolDelta(self._places[index], arguments=delta.partial_json)
+            place = self._places[index]
+            self.calls[place]["arguments"] += delta.partial_json
+            yield ToolDelta(place, arguments=delta.partial_json)
         elif delta.type == "thinking_delta" and self.thought:
             self.thought[-1]["thinking"] += delta.thinking
             yield ReasoningDelta(delta.thinking)
@@ -128,7 +130,7 @@ class AnthropicConnector:
     def __init__(self, spec: ConnectorSpec) -> None:
         self._spec = spec
         self._name = spec.id or spec.label or "anthropic"
-        self._thoughts: OrderedDict[str, Blocks] = OrderedDict()  # by the id of the first call
+        self._thoughts: OrderedDict[str, Blocks] = OrderedDict()  # by the key of the first call
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
@@ -161,13 +163,14 @@ class AnthropicConnector:
             yield reader.finished()
 
     def _keep_thought(self, reader: _Reader) -> None:
-        if reader.tools and reader.thought:
-            self._thoughts[reader.tools[0]] = reader.thought
+        if reader.calls and reader.thought:
+            first = reader.calls[0]
+            self._thoughts[call_key({"id": first["id"], "function": first})] = reader.thought
             while len(self._thoughts) > MOST_THOUGHTS:
                 self._thoughts.popitem(last=False)
 
     async def _begin(self, client: AsyncAnthropic, call: ModelCall) -> BegunAnswer[_Reader]:
-        body = request(call, self._spec, lambda id: self._thoughts.get(id, []))
+        body = request(call, self._spec, lambda key: self._thoughts.get(key, []))
         open_stream = partial(
             client.messages.create,
             model=body.pop("model"),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from groundhook.host.core.json_text import is_deeper
 from groundhook.host.core.ports import ModelCall
 from groundhook.host.core.types.connector_spec import ConnectorSpec
 from groundhook.host.core.types.turn import Message
@@ -22,7 +23,8 @@ THINKING = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
 _DATA = re.compile(r"data:(?P<type>[\w./+-]+);base64,(?P<data>.*)", re.DOTALL)
 
 Blocks = list[dict[str, Any]]
-# From the id of a tool call to the thinking before it, which the API requires with the result.
+# From the `call_key` of a tool call to the thinking before it, which the API requires with the
+# result.
 ThoughtBefore = Callable[[str], Blocks]
 
 
@@ -118,7 +120,7 @@ def _content(message: Message, spec: ConnectorSpec, thought_before: ThoughtBefor
     else:
         content = [{"type": "text", "text": message.content}] if message.text.strip() else []
     calls = message.tool_calls or ()
-    thought = thought_before(str(calls[0].get("id", ""))) if calls else []
+    thought = thought_before(call_key(calls[0])) if calls else []
     return [*thought, *content, *(_tool_use(call) for call in calls)]
 
 
@@ -145,17 +147,24 @@ def _is_blank(block: Mapping[str, Any]) -> bool:
     return block["type"] == "text" and not block["text"].strip()
 
 
+def call_key(call: Mapping[str, Any]) -> str:
+    """Return a text that identifies a tool call. Its id alone does not: some endpoints number the
+    calls of each answer, so that those of two users have the same ids."""
+    block = _tool_use(call)
+    return json.dumps([block["id"], block["name"], block["input"]], sort_keys=True)
+
+
 def _tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
     function = call.get("function") or {}
     try:
         arguments = json.loads(function.get("arguments") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = {}
     return {
         "type": "tool_use",
         "id": str(call.get("id", "")),
         "name": str(function.get("name", "")),
-        "input": arguments if isinstance(arguments, dict) else {},
+        "input": arguments if isinstance(arguments, dict) and not is_deeper(arguments) else {},
     }
 
 

@@ -197,6 +197,27 @@ async def test_thinking_is_reasoning_and_goes_back_with_the_results_of_tools(
     ]
 
 
+async def test_thinking_never_goes_to_another_call_of_the_same_id(server: Loopback) -> None:
+    """Some endpoints number the calls of each answer, and all users have one connector."""
+    server.on(
+        PATH,
+        answered(thinking(0, "Ann's balance is 40."), calling(1, "call_0", '{"at": "x"}')),
+        answered(text(0, "Found.")),
+    )
+    connector = AnthropicConnector(spec(server, reasoning_effort="low"))
+    await ask(connector, ModelCall(messages=CALL.messages, tools=[TOOL]))
+    deep = '{"at": ' * 2000 + "1" + "}" * 2000
+    for arguments in ('{"at": "y"}', deep):
+        requested = {"id": "call_0", "function": {"name": "look", "arguments": arguments}}
+        messages = [
+            *CALL.messages,
+            Message(role="assistant", content="", tool_calls=[requested]),
+            Message(role="tool", tool_call_id="call_0", content="a door"),
+        ]
+        await ask(connector, ModelCall(messages=messages, tools=[TOOL]))
+        assert b"balance" not in server.requests[-1].body
+
+
 async def test_thinking_is_off_where_an_earlier_call_has_none(server: Loopback) -> None:
     server.on(PATH, answered(text(0, "Fine.")))
     requested = {"id": "c9", "function": {"name": "look", "arguments": ""}}
