@@ -261,6 +261,19 @@ async def test_as_of_finds_what_was_written_up_to_a_time(host: Host) -> None:
     assert [one["id"] for one in found] == [4]
 
 
+@pytest.mark.parametrize(
+    ("as_of", "found"),
+    [
+        ("0001-01-01T00:00:00+14:00", False),
+        ("0900-01-01T00:00:00Z", False),
+        ("9999-12-31T23:59:59-14:00", True),
+    ],
+)
+async def test_as_of_may_be_any_time_of_the_calendar(host: Host, as_of: str, found: bool) -> None:
+    wanted = {"query": "connections", "collection": "backend", "as_of": as_of}
+    assert bool(await call(host, "search", wanted)) is found
+
+
 async def test_a_memory_that_is_not_indexed_is_reported_with_as_of_too(
     synchronised: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -81,8 +81,11 @@ def document(
 
 def moment(value: datetime) -> str:
     """Return a time as collections store it; one without a zone is UTC."""
-    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        moment = value.astimezone(UTC) if value.tzinfo else value
+    except OverflowError:  # in the first or the last year, where the zone does not matter
+        moment = value
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def preview_in(fields: Fields, text: str) -> str:
