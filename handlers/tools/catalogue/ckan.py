@@ -309,9 +309,9 @@ def _is_gap(packages: Sequence[Package], place: _Place) -> bool:
 def _modified(package: Package) -> datetime | None:
     try:
         moment = datetime.fromisoformat(str(package.get("metadata_modified")))
-    except ValueError:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter in the first and the last year
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _solr(since: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from groundhook.handlers.tools.catalogue.ckan import Portal
-from groundhook.handlers.tools.catalogue.names import format_of
+from groundhook.handlers.tools.catalogue.names import format_of, parts_of
 from groundhook.handlers.tools.catalogue.settings import CatalogueSource
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.ports import ClientOf
@@ -89,7 +89,7 @@ class ColumnReader:
             fields = await self._portal.columns(str(resource["id"]))
             return _clean(name for name in _names(fields, "id") if name != "_id")
         url = str(resource.get("url") or "")
-        if format_of(dict(resource)) not in _TABLES or urlsplit(url).netloc != self._host:
+        if format_of(dict(resource)) not in _TABLES or parts_of(url).netloc != self._host:
             return []
         # A host that ignores the range sends a larger file whole, which the client refuses.
         last = HEAD_KB * 1024 - 1

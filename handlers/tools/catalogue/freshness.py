@@ -32,7 +32,9 @@ _DAYS: dict[int, tuple[str, ...]] = {
     731: ("biennial", "every two years", "דו שנתי", "דו-שנתי"),
 }
 _WORDS = {word: days for days, words in _DAYS.items() for word in words}
-_PERIOD = re.compile(r"(?:r/)?p(?:(\d+)y)?(?:(\d+)m)?(?:(\d+)w)?(?:(\d+)d)?(?:t.*)?")
+_PERIOD = re.compile(
+    r"(?:r/)?p(?:(\d{1,4})y)?(?:(\d{1,4})m)?(?:(\d{1,4})w)?(?:(\d{1,4})d)?(?:t.*)?"
+)
 _NAMES = ("frequency", "update_frequency", "accrual_periodicity", "accrualperiodicity")
 
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from groundhook.host.core.unseen import clean
 
@@ -122,8 +122,17 @@ def format_of(resource: dict[str, Any]) -> str:
     for name in ("format", "mimetype", "mimetype_inner"):
         if found := format_key(str(resource.get(name) or "")):
             return found.upper()
-    ending = urlsplit(str(resource.get("url") or "")).path.rpartition("/")[2].rpartition(".")[2]
+    ending = parts_of(str(resource.get("url") or "")).path.rpartition("/")[2].rpartition(".")[2]
     return _FORMATS[ending.lower()].upper() if ending.lower() in _FORMATS else ""
+
+
+def parts_of(address: str) -> SplitResult:
+    """Return the parts of an address; empty ones for what cannot be an address, since publishers
+    write anything."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def formats_in(question: str) -> tuple[set[str], str]:

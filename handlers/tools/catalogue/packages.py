@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from groundhook.handlers.tools.catalogue.columns import declared, words
 from groundhook.handlers.tools.catalogue.freshness import frequency_of
-from groundhook.handlers.tools.catalogue.names import format_key, format_of, keys
+from groundhook.handlers.tools.catalogue.names import format_key, format_of, keys, parts_of
 from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.handlers.tools.catalogue.several import PackageRecord, keys_of
 from groundhook.host.core.sync_source import Documents, digest_of
@@ -155,7 +155,9 @@ class PackageReader:
 
     def _address(self, package: Mapping[str, Any], about: _About) -> str:
         if self.portal:
-            return f"{self.portal}/dataset/{quote(about.name or about.id, safe='')}"
+            return (
+                f"{self.portal}/dataset/{quote(about.name or about.id, safe='', errors='replace')}"
+            )
         return _linkable(_text(package, "url"))
 
 
@@ -253,7 +255,7 @@ def _sentence(text: str) -> str:
 
 
 def _file_name(resource: Mapping[str, Any]) -> str:
-    return urlsplit(_text(resource, "url")).path.rpartition("/")[2]
+    return parts_of(_text(resource, "url")).path.rpartition("/")[2]
 
 
 def _linkable(address: str) -> str:

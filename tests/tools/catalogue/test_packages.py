@@ -154,6 +154,7 @@ def test_translations_are_part_of_the_text() -> None:
         {"resources": [None, {}, {"id": "r", "state": "deleted"}, {"id": "s", "url": None}]},
         {"tags": ["plain"], "extras": ["x", {"key": None}], "title_translated": ["x"]},
         {"notes": "long " * 9000, "title": "a\0b"},
+        {"resources": [{"id": "r", "url": "https://[not yet]/a.csv"}], "name": "half \ud800"},
     ],
 )
 def test_whatever_a_portal_leaves_out_makes_documents(broken: dict[str, Any]) -> None:
@@ -201,6 +202,8 @@ def test_a_record_differs_when_its_package_does() -> None:
         ("R/P1Y", 366),
         ("http://publications.europa.eu/resource/authority/frequency/QUARTERLY", 92),
         ("now and then", None),
+        ("P9999999Y", None),
+        pytest.param("P" + "9" * 5000 + "D", None, id="long"),
         ("", None),
     ],
 )

@@ -59,6 +59,20 @@ async def test_a_dataset_of_two_portals_is_that_of_the_first(
         assert f"{nation.url}/dataset/copy-3" in await urls(host)
 
 
+async def test_a_dataset_with_an_impossible_address_and_date_ends_no_sync(
+    make_catalogue: MakeCatalogue, nation: Ckan
+) -> None:
+    files = [{"id": "odd", "url": "http://[to be announced]/x.csv", "format": "CSV"}]
+    wrong = {"metadata_modified": "0001-01-01T00:00:00+14:00", "resources": files}
+    nation.packages.clear()
+    nation.add({**package(1), **wrong})
+    app = make_catalogue({"ckan": nation.url, "columns": True})
+    async with open_host(app, environment={}, now=NOW) as host:
+        assert (await host.syncs.run("catalogue")).added == 1
+        result = await found(host, "searchResources", format="csv")
+    assert [each["url"] for each in result["resources"]] == [files[0]["url"]]
+
+
 async def test_a_portal_that_fails_removes_nothing_and_the_next_sync_goes_on(
     make_catalogue: MakeCatalogue, city: Ckan, nation: Ckan
 ) -> None:
