@@ -233,7 +233,7 @@ class Lexicon:
         meant = _words_in(
             phrase
             for phrase, found in phrases.items()
-            if not all(isinstance(one, sense.Filler) for one in found)
+            if not all(isinstance(one, (sense.Filler, sense.NumberVerb)) for one in found)
         )
         long = {word for word in meant if len(word) >= SHORTEST_LANGUAGE_WORD}
         self.words = sorted({one for one in own - spoken if len(one) >= SHORTEST_MODEL_WORD} | long)

@@ -62,14 +62,12 @@ class Meanings:
             return self._begins(i)
         if isinstance(word, sense.LinkingVerb):
             return self._leads_to(end, *described, sense.Superlative, sense.Compare)
-        if isinstance(word, sense.NumberVerb) and self._leads_to(end, sense.Superlative):
-            return True  # "earns the most"
         if self._may_be(i, *described):
             return False
         if self._may_be(i - 1, sense.Relative, sense.Not) and self._may_be(end, *described):
             return True  # "who work remotely"
         if self.token(end).kind == "mark" or self._may_be(end, sense.And, sense.Or):
-            return not self._may_be(i - 1, *governing)
+            return not self._may_be(i - 1, *governing, sense.Relative, sense.Person)
         further = (sense.Between, when.Period, sense.Per, sense.Not, sense.ValueLink, sense.Filler)
         return self.is_number(end) or self._may_be(end, *governing, *further)
 

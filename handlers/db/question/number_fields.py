@@ -206,7 +206,7 @@ def _in_time_of(cursor: Cursor, amount: Amount, field: Field) -> Amount | None:
     words = words_of(field)
     longer = next((unit for unit, each in names.dates.units.items() if words & set(each)), None)
     if longer is None or words & set(names.units["duration"]):
-        return amount if _kinds_of(cursor, field) & {"duration"} else None
+        return amount if _kinds_of(cursor, field) & {"duration", "extent"} == {"duration"} else None
     hours = without_point(round(amount.value / 60, 6))
     return replace(amount, value=hours) if longer == "hour" else None
 

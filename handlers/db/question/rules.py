@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from groundhook.handlers.db.question import sense, when
-from groundhook.handlers.db.question.cursor import Cursor
+from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.parsed import About, Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
@@ -34,6 +34,8 @@ from groundhook.handlers.db.question.rules_number import (
 from groundhook.handlers.db.question.rules_order import extreme_of_each, limit, order_words
 from groundhook.handlers.db.question.rules_time import compared_date
 from groundhook.handlers.db.question.rules_value import selected
+from groundhook.handlers.db.question.time_fields import names_event
+from groundhook.handlers.db.question.times import dated
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
@@ -146,6 +148,20 @@ def how_much(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     return None
 
 
+def number_verb(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
+    """ "how much does the laptop cost": requests the number that the verb names; of no record "how
+    much did we earn" does. It may repeat the figure before it or the length of time behind it."""
+    verbs, end = cursor.all(i, sense.NumberVerb), cursor.after(i)
+    at = cursor.past(end, sense.ValueLink, sense.Filler)
+    lasts = any(verb.kind == "duration" for verb in verbs)
+    repeats = any(figure.function != "count" for figure in draft.aggregates)
+    if verbs and (repeats or (lasts and (cursor.is_(at, sense.Compare) or cursor.number(at)))):
+        return Parsed(end)
+    known = any(cursor.is_(before, sense.ModelRef, sense.ValueRef) for before in range(i))
+    field = next(filter(None, (cursor.field_of_kind(verb.kind) for verb in verbs if known)), None)
+    return Parsed(end, mention=field) if field else None
+
+
 def named(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     """The model's name; a singular with a number after it is one record: "order 1042"."""
     if not cursor.is_(i, sense.ModelRef):
@@ -188,7 +204,7 @@ def corrected(cursor: Cursor, start: int, end: int) -> bool:
     return any(root(read.norm) != root(typed.norm) for read, typed in pairs)
 
 
-def mentioned(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
+def mentioned(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """A field without a condition: "the price of …"."""
     field = cursor.take(i, sense.FieldRef)
     if field is None or corrected(cursor, i, field[1]):
@@ -198,10 +214,27 @@ def mentioned(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
     if described and (mention.options or cursor.is_(i, sense.Adjective)):
         return None  # "lange Flüsse", whose length is called "Länge"
     there = happened(cursor, mention, i, field[1])
+    if not there and _says_only(cursor, draft, i, mention):
+        return Parsed(field[1]).unplaced(range(i, field[1]))
     wheres = (Where(field=mention.name, op="not null"),) if there else ()
     relation = cursor.take(i, sense.RelationRef)
     about = About(relation[0].relation, cursor.about.title) if relation else None
     return Parsed(field[1], wheres, mention=mention, about=about)
+
+
+def _says_only(cursor: Cursor, draft: Parsed, i: int, field: Field) -> bool:
+    """ "who is still employed", "due loans": return whether the name of a field would have to be a
+    condition. "is the price" requests it, "latest enrolled" repeats it; every record was made."""
+    end, before = cursor.after(i), i - 1
+    repeated = field.name in {order.field for order in draft.orders}
+    article = cursor.is_(before, when.Definite, sense.Single)
+    if repeated or article or cursor.lexicon.is_kind(field, "made"):
+        return False
+    while cursor.is_(before, sense.Filler) and not cursor.is_(before, sense.Equals):
+        before -= 1
+    behind = cursor.past_one(end, sense.Equals)
+    alone = cursor.ended(behind) and (behind > end or cursor.is_(before, sense.Equals))
+    return alone or (field.kind in TIMES and cursor.is_(end, sense.ModelRef))
 
 
 def nothing(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
@@ -212,6 +245,8 @@ def nothing(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         return Parsed(cursor.after(i))  # "speak neither English nor French"
     if cursor.is_(i, when.Month) and cursor.is_(i - 1, when.DateRelation):
         return None  # a birthday "in May" is not the verb "may"
+    if names_event(cursor, i) and dated(cursor, cursor.after(i)):
+        return Parsed(cursor.after(i)).unplaced(range(i, cursor.after(i)))
     alternative = cursor.is_(i, sense.Or) and bool(draft.pieces)
     found = Parsed(cursor.after(i), alternatives=(i,) if alternative else ())
     return found if cursor.is_(i, sense.Filler, sense.And, sense.Or, sense.ValueLink) else None
@@ -250,5 +285,6 @@ RULES: tuple[Rule, ...] = (
     named,
     related,
     mentioned,
+    number_verb,
     nothing,
 )

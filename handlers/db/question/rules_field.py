@@ -131,7 +131,7 @@ def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
     """ "without insurance", "die nicht bezahlt sind", "no renewals"; `i` is the position after the
     field."""
     linked = cursor.is_(i, sense.ValueLink, sense.Equals)
-    if field.kind in TIMES and _is_timed(cursor, i):
+    if _goes_on(cursor, field, i):
         return None
     if not linked and (none := lacking(cursor, field)):
         return constraint(i, field.name, "=", none)
@@ -143,10 +143,13 @@ def _missing(cursor: Cursor, field: Field, i: int) -> Parsed | None:
     return constraint(i, field.name, "=", 0) if counted else None
 
 
-def _is_timed(cursor: Cursor, i: int) -> bool:
-    """ "not delivered after 6 pm": return whether a time follows, understood or not."""
-    times = cursor.all(i, when.DateRelation)
-    return cursor.is_(i, sense.Between) or any(word.relation != "during" for word in times)
+def _goes_on(cursor: Cursor, field: Field, i: int) -> bool:
+    """ "not delivered after 6 pm", "pages not descending": return whether more follows."""
+    no, times = cursor.past_one(i, sense.ValueLink), cursor.all(i, when.DateRelation)
+    if cursor.is_(no, sense.Not):
+        return not cursor.ended(cursor.after(no))
+    timed = cursor.is_(i, sense.Between) or any(word.relation != "during" for word in times)
+    return timed and field.kind in TIMES
 
 
 def _names_record(cursor: Cursor, field: Field) -> bool:

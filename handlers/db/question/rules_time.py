@@ -74,10 +74,11 @@ def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | 
     field = known or unnamed_field(cursor, i, end, relation)
     if field is None:
         return None
-    if not _has_such(cursor, field, span):
+    near = _near(cursor, draft, field, span)
+    if not _has_such(cursor, field, near, named=known is not None):
         return of_no_field(i, end)
     relation, end = _postfixed(cursor, relation, end)
-    return _within(end, field, relation, _near(cursor, draft, field, span))
+    return _within(end, field, relation, near)
 
 
 def _named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:
@@ -92,11 +93,14 @@ def _first_year(field: Field | None) -> int:
     return dates.OLDEST_YEAR if field and field.kind == "integer" else dates.FIRST_YEAR
 
 
-def _has_such(cursor: Cursor, field: Field, span: Span) -> bool:
-    """Return whether a field can have such a time: "born in May" is about no year, "written in May"
-    about no number."""
+def _has_such(cursor: Cursor, field: Field, span: Span, *, named: bool) -> bool:
+    """Return whether a field can have such a time: a birthday is not of one year, a number not in
+    May, and a "next inspection", unless it is named, not in the past."""
     if field.kind == "integer":
         return (span.start.month, span.end.month) == (1, 1)
+    over = span.end <= dates.midnight(cursor.now) and not named
+    if over and cursor.lexicon.is_kind(field, "to_come"):
+        return False
     return not (span.yearless and field == cursor.lexicon.date_of_kind("birth"))
 
 
@@ -228,7 +232,8 @@ def between_dates(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Pa
     if found is None:
         return None
     field, span, end = found
-    if of is None and of_unknown_verb(cursor, i - 1, end):
+    unknown = of is None and of_unknown_verb(cursor, i - 1, end)
+    if unknown or not _has_such(cursor, field, span, named=of is not None):
         return of_no_field(i - 1, end)
     return _within(end, field, "during", span)
 

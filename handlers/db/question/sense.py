@@ -240,7 +240,7 @@ class LinkingVerb(Filler):
     """A verb without a condition before a value or a field: "that need full sun"."""
 
 
-class NumberVerb(LeadIn):
+class NumberVerb(Sense):
     """A verb that names the kind of the number after it: "weighs", "earning"."""
 
     kind: str

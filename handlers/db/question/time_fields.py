@@ -67,21 +67,28 @@ def of_unknown_verb(cursor: Cursor, start: int, end: int) -> bool:
 
 def _verb_behind(cursor: Cursor, i: int) -> bool:
     """ "die 2019 befördert wurden"."""
-    verb = cursor.lexicon.vocabulary.file.dates.verbs_behind and cursor.unknown(i)
+    unknown = cursor.unknown(i) or cursor.is_(i, sense.NumberVerb)
+    verb = cursor.lexicon.vocabulary.file.dates.verbs_behind and unknown
     last = cursor.past(i + 1, sense.Filler, sense.ValueLink)
     return verb and _in_past(cursor, i) and cursor.ended(last)
 
 
 def _verb_before(cursor: Cursor, i: int) -> bool:
     at = i - 1
-    while at > 0 and cursor.is_(at, sense.Filler, sense.ValueLink):
+    while at > 0 and cursor.is_(at, sense.Filler, sense.ValueLink) and not names_event(cursor, at):
         at -= 1
     known = cursor.is_(at, sense.FieldRef, sense.RelationRef, sense.ModelRef)
     aside = cursor.is_(at, sense.OtherModel) and not known
-    if not (cursor.is_unknown_word(at) or aside):
+    if not (cursor.is_unknown_word(at) or aside or names_event(cursor, at)):
         return False
     subject = at > 1 and cursor.is_(at - 1, sense.Auxiliary)
     return subject or _in_past(cursor, at)
+
+
+def names_event(cursor: Cursor, i: int) -> bool:
+    """Return whether a verb would say what happened at a time: "treated", not "made" or "dated"."""
+    other = (sense.MadeVerb, sense.Preposition, sense.FieldRef, sense.ModelRef, when.Falls)
+    return cursor.is_(i, sense.LeadIn) and not cursor.is_(i, *other) and _in_past(cursor, i)
 
 
 def _in_past(cursor: Cursor, i: int) -> bool:

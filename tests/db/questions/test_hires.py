@@ -101,6 +101,17 @@ def test_names_are_understood_as_people_say_them(question: str, wheres: list[str
 
 
 @pytest.mark.parametrize(
+    "question",
+    ["cars not hired last month", "cars last month", "cars between March and May 2026"],
+)
+def test_a_past_time_is_never_about_a_date_to_come(question: str) -> None:
+    offers = [HIRED["car"]]
+    (reading,) = read_question(question, offers, vocabulary("en"), NOW, LEXICONS)
+    assert "next_check" not in [where.field for where in reading.dsl.wheres]
+    assert question.split()[-1] in reading.not_understood
+
+
+@pytest.mark.parametrize(
     ("question", "figures", "groups"),
     [
         ("total revenue of hires in October", ["sum_total"], ()),

@@ -195,6 +195,11 @@ def test_a_question_becomes_its_conditions(model: str, question: str, found: str
         ("nahar", "נהרות ארוכים", "ארוכים"),
         ("havila", "חבילות כבדות", "כבדות"),
         ("mitarbeiter", "Mitarbeiter, die 2019 befördert wurden", "2019"),
+        ("mitarbeiter", "wer ist noch angestellt", "angestellt"),
+        ("mitarbeiter", "wer arbeitet", "arbeitet"),
+        ("mitarbeiter", "wie viel haben wir im Oktober verdient", "verdient"),
+        ("rofe", "מי עובד", "עובד"),
+        ("rofe", "רופאים שעובדים", "עובדים"),
     ],
 )
 def test_a_word_that_nothing_defines_is_reported(model: str, question: str, word: str) -> None:

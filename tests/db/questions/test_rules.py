@@ -138,6 +138,7 @@ CASES = [
     ('"no rust"', "quoted", "the text no rust"),
     ("car 17", "named", "id = 17, the model"),
     ("price of", "mentioned", "mentions price"),
+    ("lasts over", "number_verb", "nothing up to 1"),
     ("please", "nothing", "nothing up to 1"),
 ]
 OF_DRIVERS = [
