@@ -150,12 +150,16 @@ class AppCollections:
             node.data["found"] = len(found)
         tenant = _get_tenant(spec, scope)
         exact = await self.texts().get(spec.id, tenant, wanted)
-        if gone := [id for id in exact if id not in found]:
-            # Another program has removed these documents since.
-            await self.texts().remove(spec.id, tenant, gone)
+        if missing := [id for id in exact if id not in found]:
+            # Stored since the first look, or removed by another program: a text comes after its
+            # passages, so that a second look tells.
+            late = await self.knowledge_base().fetch_documents(spec.id, missing, scope)
+            await self.texts().remove(spec.id, tenant, [id for id in missing if id not in late])
+            found = {**found, **late}
         return {
-            id: _make_document(id, each.items, tenant, exact.get(id, ""))
-            for id, each in found.items()
+            id: _make_document(id, found[id].items, tenant, exact.get(id, ""))
+            for id in wanted
+            if id in found
         }
 
     async def count(

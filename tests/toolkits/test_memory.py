@@ -6,11 +6,12 @@ import json
 import random
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -18,6 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
+from groundhook.host.app.collections import AppCollections
+from groundhook.host.app.exact_texts import ExactTexts
 from groundhook.host.core.errors import ConfigError, SourceMalformed
 from groundhook.plugins import CollectionDocument, CollectionQuery, Owner
 from tests.cli.conftest import run_in
@@ -430,6 +433,34 @@ async def test_a_collection_without_tenants_gives_no_team_or_user_a_part_of_it(
             await reached.find([CollectionQuery(collection="all", text="x", owner=owner)])
         with pytest.raises(ConfigError, match="'all'"):
             await reached.get("all", ["1"], owner=owner)
+
+
+class StoresBetween:
+    """The exact texts, which are asked after another caller has stored a document."""
+
+    def __init__(self, texts: ExactTexts, store: Callable[[], Awaitable[object]]) -> None:
+        self._texts, self._store = texts, store
+        self.remove = texts.remove
+
+    async def get(self, collection: str, tenant: str, ids: Sequence[str]) -> Mapping[str, str]:
+        await self._store()
+        return await self._texts.get(collection, tenant, ids)
+
+
+async def test_a_document_that_is_stored_while_it_is_read_keeps_its_exact_text(
+    make_app: MakeApp,
+) -> None:
+    collection = '{"name": "All", "embedding": {"provider": "hash"}}'
+    app = make_app({"agent/agent.yml": "", "kb/all.kb.yao": collection})
+    note = CollectionDocument(id="1", text="\n Pears  ripen late. \n")
+    async with open_host(app) as host:
+        reached = host.collections()
+        assert isinstance(reached, AppCollections)
+        texts = StoresBetween(reached.texts(), lambda: reached.put("all", [note], owner="app"))
+        reader = replace(reached, texts=lambda: cast(ExactTexts, texts))
+        first = await reader.get("all", ["1"], owner="app")
+        again = await reached.get("all", ["1"], owner="app")
+    assert first["1"].text == again["1"].text == note.text
 
 
 @pytest.fixture(params=STORES)
