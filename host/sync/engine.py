@@ -1,9 +1,9 @@
 """Synchronises a toolkit's collections with a source: reads its records part by part, puts the
 documents of new and changed ones, and removes those of records that no longer exist. An interrupted
-sync continues where it stopped. Only changes are read while the source proves that it can list
-them, and everything at least once a day. Records are removed only after a complete listing, and
-never more than a share of them without `force`. After any failure the documents of earlier syncs
-stay searchable.
+sync continues where it stopped; files are listed again. Only changes are read while the source
+proves that it can list them, and everything at least once a day. Records are removed only after a
+complete listing, and never more than a share of them without `force`. After any failure the
+documents of earlier syncs stay searchable.
 """
 
 from __future__ import annotations
