@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from groundhook.handlers.tools.catalogue.ckan import Portal
-from groundhook.handlers.tools.catalogue.names import format_of, parts_of
+from groundhook.handlers.tools.catalogue.names import entries, format_of, parts_of
 from groundhook.handlers.tools.catalogue.settings import CatalogueSource
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.ports import ClientOf
@@ -76,8 +76,8 @@ class ColumnReader:
     async def of(self, package: Mapping[str, Any]) -> dict[str, list[str]]:
         """Return the columns of a package's files, by the id of the resource."""
         found: dict[str, list[str]] = {}
-        for resource in package.get("resources") or ():
-            if not isinstance(resource, Mapping) or not resource.get("id") or declared(resource):
+        for resource in entries(package, "resources"):
+            if not resource.get("id") or declared(resource):
                 continue
             with suppress(HostError):
                 if columns := await self._read(resource):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from groundhook.handlers.tools.catalogue.names import key
+from groundhook.handlers.tools.catalogue.names import entries, key
 from groundhook.host.core.unseen import clean
 
 GRACE = 1.5  # of the period: "monthly" may be six weeks
@@ -42,8 +42,7 @@ def frequency_of(package: Mapping[str, Any]) -> str:
     """Return how often a package's publisher promises to update it, in the publisher's words."""
     extras = {
         str(extra.get("key") or "").lower().replace("-", "_"): extra.get("value")
-        for extra in package.get("extras") or ()
-        if isinstance(extra, Mapping)
+        for extra in entries(package, "extras")
     }
     for name in _NAMES:
         if value := clean(str(package.get(name) or extras.get(name) or "")).strip():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -124,6 +124,12 @@ def format_of(resource: dict[str, Any]) -> str:
             return found.upper()
     ending = parts_of(str(resource.get("url") or "")).path.rpartition("/")[2].rpartition(".")[2]
     return _FORMATS[ending.lower()].upper() if ending.lower() in _FORMATS else ""
+
+
+def entries(package: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the objects of a list in a package; none where the portal has no list of that name."""
+    found = package.get(name)
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
 
 
 def parts_of(address: str) -> SplitResult:

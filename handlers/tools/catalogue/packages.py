@@ -10,7 +10,13 @@ from urllib.parse import quote
 
 from groundhook.handlers.tools.catalogue.columns import declared, words
 from groundhook.handlers.tools.catalogue.freshness import frequency_of
-from groundhook.handlers.tools.catalogue.names import format_key, format_of, keys, parts_of
+from groundhook.handlers.tools.catalogue.names import (
+    entries,
+    format_key,
+    format_of,
+    keys,
+    parts_of,
+)
 from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
 from groundhook.handlers.tools.catalogue.several import PackageRecord, keys_of
 from groundhook.host.core.sync_source import Documents, digest_of
@@ -188,7 +194,7 @@ class _About:
     def of(package: Mapping[str, Any]) -> _About:
         given = package.get("organization")
         organization = given if isinstance(given, Mapping) else {}
-        tags = [tag for tag in package.get("tags") or () if isinstance(tag, Mapping)]
+        tags = entries(package, "tags")
         id, name = str(package["id"]), _text(package, "name")
         return _About(
             id=id,
@@ -215,10 +221,8 @@ def _resources(package: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the resources; of those with the same id, each after the first has the id of its
     dataset before it."""
     found: dict[str, dict[str, Any]] = {}
-    for resource in package.get("resources") or ():
-        if not isinstance(resource, Mapping) or not resource.get("id"):
-            continue
-        if resource.get("state", "active") == "active":
+    for resource in entries(package, "resources"):
+        if resource.get("id") and resource.get("state", "active") == "active":
             id = str(resource["id"])
             while id in found:
                 id = f"{package['id']}:{id}"

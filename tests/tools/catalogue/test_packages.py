@@ -155,6 +155,7 @@ def test_translations_are_part_of_the_text() -> None:
         {"tags": ["plain"], "extras": ["x", {"key": None}], "title_translated": ["x"]},
         {"notes": "long " * 9000, "title": "a\0b"},
         {"resources": [{"id": "r", "url": "https://[not yet]/a.csv"}], "name": "half \ud800"},
+        {"resources": 5, "tags": True, "extras": 0.5},
     ],
 )
 def test_whatever_a_portal_leaves_out_makes_documents(broken: dict[str, Any]) -> None:
