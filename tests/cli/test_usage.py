@@ -140,7 +140,7 @@ def test_explaining_the_configuration_opens_no_host_and_needs_no_event_loop(shop
     assert sorted(name for name in loaded if name.startswith(unused)) == []
 
 
-def test_an_app_without_synced_toolkits_says_where_one_is_declared(here: Groundhook) -> None:
-    ran = here("tools", "sync")
+def test_an_app_without_synced_toolkits_says_where_one_is_declared(groundhook: Groundhook) -> None:
+    ran = groundhook("tools", "sync")
     assert ran.code == 0
     assert "toolkits/<name>.toolkit.yao" in ran.out

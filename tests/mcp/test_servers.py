@@ -222,7 +222,7 @@ async def test_a_program_that_ends_at_once_is_quoted(opened: Open) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "print('Hello there')",
+        "input(); print('Hello there')",
         "print('Hello there', flush=True); input()\n"
         + "print('more', flush=True)\n" * 60
         + "input()",
