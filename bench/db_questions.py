@@ -64,6 +64,7 @@ SETS = {
     "shelter kept aside": "shelter_aside",
     "museum kept aside": "museum_aside",
     "brigade kept aside": "brigade_aside",
+    "trees kept aside": "trees_aside",
 }
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 MOST = 1000
