@@ -65,6 +65,7 @@ SETS = {
     "museum kept aside": "museum_aside",
     "brigade kept aside": "brigade_aside",
     "trees kept aside": "trees_aside",
+    "hotel kept aside": "hotel_aside",
 }
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 MOST = 1000
