@@ -8,8 +8,10 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
@@ -22,6 +24,8 @@ from groundhook.host.core.errors import (
     ServerTimeout,
     ServerUnreachable,
 )
+from groundhook.host.mcp.program import Program, open_program
+from groundhook.host.mcp.sdk import session
 from groundhook.host.mcp.servers import Servers, open_servers
 from tests.loopback.server import Json, serving
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
@@ -205,6 +209,36 @@ async def test_all_calls_to_a_server_that_cannot_start_fail_at_once(opened: Open
         assert len(failures) == 10
 
 
+@pytest.mark.parametrize(
+    "rest", ["", "os.close(0); time.sleep(600)"], ids=["it ends", "it closes its input"]
+)
+async def test_the_line_of_a_program_that_ends_before_the_first_message_is_in_the_error(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, rest: str
+) -> None:
+    @asynccontextmanager
+    async def unread_until_the_first_message(*given: Any, **more: Any) -> AsyncIterator[Program]:
+        async with open_program(*given, **more) as program:
+            output, write = program._transport.get_pipe_transport(1), program.write
+            output.pause_reading()
+            with anyio.fail_after(10), suppress(anyio.BrokenResourceError):
+                while True:
+                    await write(b"{}")
+                    await anyio.sleep(0.005)
+
+            async def write_and_read(line: bytes) -> None:
+                output.resume_reading()
+                await write(line)
+
+            monkeypatch.setattr(program, "write", write_and_read)
+            yield program
+
+    monkeypatch.setattr(session, "open_program", unread_until_the_first_message)
+    text = f"import os, time; print('no license', flush=True); {rest}"
+    async with opened(own=script(text)) as servers:
+        with pytest.raises(ServerMalformed, match=r"does not speak MCP; .*'no license'"):
+            await servers.list_tools("own")
+
+
 async def test_calls_run_concurrently_on_one_connection(opened: Open) -> None:
     async with opened(own=stdio()) as servers:
         await servers.list_tools("own")
@@ -316,6 +350,8 @@ CTRL_C = """
 import sys
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
+from groundhook.host.mcp.program import Program, open_program
+from groundhook.host.mcp.sdk import session
 from groundhook.host.mcp.servers import open_servers
 from tests.mcp.conftest import declared, stdio
 

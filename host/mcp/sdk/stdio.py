@@ -19,6 +19,8 @@ from groundhook.host.mcp.shapes import answered_id
 
 Streams = tuple[Any, Any]
 
+_UNREAD_TIMEOUT = 0.2  # seconds for the end of an output whose program has closed its input
+
 
 class _NoClose:
     """A stream that the SDK enters and closes without effect: `open_program` stops the program."""
@@ -51,6 +53,12 @@ class _Incoming(_NoClose):
                 self._evidence.connected = True
                 return message
         raise anyio.EndOfStream
+
+    async def note_unread(self) -> None:
+        """Note the lines of a program that ended, or closed its input, before they were read."""
+        with anyio.move_on_after(_UNREAD_TIMEOUT):
+            while (line := await self._program.read()) is not None:
+                self._message(line)
 
     def _message(self, line: bytes | Oversize) -> SessionMessage | None:
         if isinstance(line, Oversize):
@@ -93,4 +101,12 @@ class _Outgoing(_NoClose):
 @asynccontextmanager
 async def streams(program: Program, evidence: Evidence) -> AsyncIterator[Streams]:
     """The pair of streams that the SDK's client expects of a transport."""
-    yield _Incoming(program, evidence), _Outgoing(program)
+    incoming = _Incoming(program, evidence)
+    try:
+        yield incoming, _Outgoing(program)
+    except Exception:
+        # The client fails as soon as it cannot write, whether or not it has read the line that
+        # says why.
+        if not evidence.connected:
+            await incoming.note_unread()
+        raise
