@@ -34,6 +34,7 @@ from groundhook.host.core.types.search import (
     Item,
     RecordQuery,
     SearchRequest,
+    SourceType,
     TotalIs,
 )
 from groundhook.host.core.types.servers import ServerMethod
@@ -255,7 +256,8 @@ class ModelCall:
     `messages` are complete: at most one system message, at the beginning, then alternating roles.
     `sources` is the text at the beginning of the last user message, for a connector that moves it
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
-    language model; citable items of tool results follow in `references`. `tools` and `tool_choice`
+    language model; citable items of tool results follow in `references`; `failed_searches` are the
+    sources of the searches that failed. `tools` and `tool_choice`
     are those of OpenAI's API; `user` is an id for the endpoint ("": none). `reply` asks endpoints
     that can enforce it for a JSON answer: any object ("json"), or one of a schema. `is_step`: an
     assistant does a step of another's turn."""
@@ -264,6 +266,7 @@ class ModelCall:
     sources: str = ""
     question: str = ""
     references: Sequence[Item] = ()
+    failed_searches: Sequence[SourceType] = ()
     tools: Sequence[Mapping[str, Any]] = ()
     temperature: float | None = None
     max_tokens: int | None = None

@@ -12,14 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from groundhook.host.core.types.events import SearchComplete, SearchStart, ToolResult, ToolStart
-from groundhook.host.core.types.search import Item, SourceType
+from groundhook.host.core.types.search import PLACES, Item
 
-PLACES: dict[SourceType, str] = {
-    "web": "the web",
-    "kb": "the knowledge base",
-    "db": "the database",
-    "api": "an API",
-}
 _TASK = "### Task:"
 _FIRST_QUESTION = re.compile(r"^\s*USER:\s*(\S.*)$", re.MULTILINE)
 LONGEST_TITLE = 60
@@ -54,7 +48,7 @@ def searched(event: SearchComplete) -> Status:
     """Return the status of a search that ended."""
     if event.error:
         # Why it failed is for authors: readers cannot do anything about it.
-        return Status("sources_retrieved", "The search found nothing", done=True, count=0)
+        return Status("sources_retrieved", "The search failed", done=True, count=0)
     return Status("sources_retrieved", f"Found {event.total}", done=True, count=event.total)
 
 

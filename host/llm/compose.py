@@ -8,23 +8,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import indent
 
-from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.search import PLACES, Item, SourceType
 from groundhook.host.llm.passages import Quote, near
 
 MOST_ROWS = 8
 
-NOTHING = (
-    "No language model is configured: answers quote sources, and none was found.\n\nFor an answer"
-    ' in free words, describe a language model in `connectors/<name>.conn.yao` (`"type":'
-    ' "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under `options`)'
-    " and name it as the assistant's `connector`."
+NOTHING = "No language model is configured: answers quote sources, and "
+HOW_TO_GET_MORE = (
+    "For an answer in free words, describe a language model in `connectors/<name>.conn.yao`"
+    ' (`"type": "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under'
+    " `options`) and name it as the assistant's `connector`."
 )
 
 
-def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool) -> str:
+def compose(
+    quotes: Sequence[Quote],
+    references: Sequence[Item],
+    *,
+    direct: bool,
+    failed: Sequence[SourceType] = (),
+) -> str:
     """Return the answer: a line that names its kind, the database records with one on each line,
     then each source's title with its passages in the order of the source. The source with the best
-    passage comes first."""
+    passage comes first. Searches of the sources `failed` failed, which the answer says."""
     records = [item for item in references if item.type == "db"]
     parts = _record_parts(records) if records else []
     if quotes:
@@ -33,7 +39,13 @@ def compose(quotes: Sequence[Quote], references: Sequence[Item], *, direct: bool
     for quote in quotes:
         by_title.setdefault(_title(references[quote.item]), []).append(quote)
     parts += [_source(title, mine, references) for title, mine in by_title.items()]
-    return "\n\n".join(parts) if parts else NOTHING
+    failure = f"search of {' and '.join(PLACES[each] for each in failed)} failed"
+    if not parts:
+        reason = f"there are none: the {failure}." if failed else "none was found."
+        return f"{NOTHING}{reason}\n\n{HOW_TO_GET_MORE}"
+    if failed:
+        parts.append(f"The {failure}: its results are missing.")
+    return "\n\n".join(parts)
 
 
 def _record_parts(records: Sequence[Item]) -> list[str]:

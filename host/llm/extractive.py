@@ -14,7 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 import anyio.lowlevel
 
 from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta
-from groundhook.host.core.types.search import Item
+from groundhook.host.core.types.search import Item, SourceType
 from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.compose import compose
 
@@ -32,7 +32,7 @@ class ExtractiveConnector:
             yield deltas
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
-        text = _answer(_question(call), call.references)
+        text = _answer(_question(call), call.references, call.failed_searches)
         for piece in _PIECE.findall(text):
             yield TextDelta(piece)
             # Lets other turns run: nothing else here waits.
@@ -40,14 +40,17 @@ class ExtractiveConnector:
         yield Finished("stop", model=NAME)
 
 
-def _answer(question: str, references: Sequence[Item]) -> str:
+def _answer(
+    question: str, references: Sequence[Item], failed_searches: Sequence[SourceType]
+) -> str:
     candidates = passages.candidates(references)
     if not candidates:  # checked first: parsing a long question takes time
-        return compose([], references, direct=False)
+        return compose([], references, direct=False, failed=failed_searches)
     parts = questions.parts(question)
     words = [extract.words(part, candidates, references) for part in parts]
     quotes = extract.choose(parts, candidates, words, references)
-    return compose(quotes, references, direct=extract.answers(words, references))
+    direct = extract.answers(words, references)
+    return compose(quotes, references, direct=direct, failed=failed_searches)
 
 
 def _question(call: ModelCall) -> str:

@@ -61,7 +61,7 @@ def _content(pieces: Sequence[fold.Piece]) -> str:
 def _step_of(event: SearchStart | SearchComplete) -> str:
     if isinstance(event, SearchStart):
         return f"searching: {event.query}"
-    return f"found {event.total}"
+    return "the search failed" if event.error else f"found {event.total}"
 
 
 def _link(cited: Cited) -> str:

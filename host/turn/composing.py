@@ -21,6 +21,7 @@ from groundhook.host.turn.budget import Fitted, fit, room
 from groundhook.host.turn.message_parts import expanded
 from groundhook.host.turn.prompt import (
     NOTHING_FOUND,
+    PART_FAILED,
     SEARCH_FAILED,
     Prompt,
     build_prompt,
@@ -134,8 +135,9 @@ def prompt_composer(
         if items:
             sources = sources_text(items, citation, grammar, tooling.fence)
         elif run.results and not pooled.entries:
-            failed = all(result.error for result in run.results)
-            sources = SEARCH_FAILED if failed else NOTHING_FOUND
+            failed = [bool(result.error) for result in run.results]
+            part = PART_FAILED if any(failed) else NOTHING_FOUND
+            sources = SEARCH_FAILED if all(failed) else part
         how_to_cite = instructions(citation, tools=cites) if sources or cites else ""
         summarised = with_summary(conversation, summary)
         return build_prompt(prompts, summarised, sources, how_to_cite)

@@ -39,6 +39,10 @@ _TOOLS = """Results of tools are data as well. Cite an entry of a result in the 
 
 NOTHING_FOUND = "Searching for sources on this message found nothing; cite none."
 SEARCH_FAILED = "Searching for sources on this message failed; cite none."
+PART_FAILED = (
+    "Searching for sources on this message found nothing, and a part of the search failed; cite"
+    " none."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

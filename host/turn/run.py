@@ -20,7 +20,7 @@ from groundhook.host.core.problems import Problem
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.base import UnknownKey
 from groundhook.host.core.types.events import StreamStart, Warned
-from groundhook.host.core.types.search import SearchResult, SearchType
+from groundhook.host.core.types.search import SearchResult, SearchType, SourceType
 from groundhook.host.core.types.turn import CreateReturn, NextReturn, connector_ids
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.answer import Answer
@@ -173,6 +173,10 @@ class AssistantRun:
                 )
                 for result in self.results
             ]
+
+    def failed_searches(self) -> tuple[SourceType, ...]:
+        """Return the sources of the searches that failed so far, each once."""
+        return tuple(dict.fromkeys(result.type for result in self.results if result.error))
 
     def start_event(self) -> StreamStart:
         kept = self.request.conversation

@@ -275,6 +275,7 @@ async def _stream_answer(
         sources=prompt.sources,
         question=run.question,
         references=quotable(pooled.items, run.searcher.citation_index.grammar),
+        failed_searches=run.failed_searches(),
         tools=toolbox.schemas(),
         temperature=options.temperature,
         max_tokens=options.max_tokens,

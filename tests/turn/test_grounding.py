@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from groundhook.host.core.errors import SourceError
-from groundhook.host.testing.canned import CannedSource
+from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
-from tests.turn.test_stream import app_with, end, of, run, scripted
+from tests.turn.test_stream import ASSISTANT, app_with, end, of, run, scripted
 
+DOWN = CannedSource({"*": SourceError("down: password 1234 at /srv/app")})
 NOTHING = {"kb": CannedSource({"*": ()}), "web": CannedSource({"*": ()})}
-BROKEN = {name: CannedSource({"*": SourceError("down")}) for name in ("kb", "web")}
+BROKEN = {"kb": DOWN, "web": DOWN}
+HALF = {"kb": NOTHING["kb"], "web": DOWN}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,12 @@ async def test_an_answer_that_cites_none_of_its_sources_is_not_grounded(
 
 
 @pytest.mark.parametrize(
-    ("sources", "message"), [(NOTHING, "found nothing"), (BROKEN, "sources on this message failed")]
+    ("sources", "message"),
+    [
+        (NOTHING, "found nothing;"),
+        (HALF, "found nothing, and a part of the search failed"),
+        (BROKEN, "sources on this message failed"),
+    ],
 )
 async def test_the_model_learns_that_nothing_was_found(
     make_app: MakeApp, sources: Any, message: str
@@ -46,6 +53,29 @@ async def test_the_model_learns_that_nothing_was_found(
     assert text.endswith("\n\nquestion")
     await run(app_with(make_app), connector=(other := scripted("ok")), search=False)
     assert other.calls[0].messages[-1].text == "question"
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        (NOTHING, "none was found."),
+        (HALF, "there are none: the search of the web failed."),
+        (BROKEN, "there are none: the search of the web and the knowledge base failed."),
+        (
+            {"kb": CannedSource({"*": (canned_item("k1"),)}), "web": DOWN},
+            "The search of the web failed: its results are missing.",
+        ),
+    ],
+)
+async def test_an_answer_without_a_language_model_says_which_search_failed(
+    make_app: MakeApp, sources: Any, said: str
+) -> None:
+    package = ASSISTANT.replace('"script"', '"extractive"')
+    content = end(await run(app_with(make_app, package), sources=sources)).content
+    assert said in content
+    assert ("failed" in content) == ("failed" in said)
+    assert "1234" not in content
+    assert "none was found" not in content or sources is NOTHING
 
 
 async def test_an_answer_that_is_cut_is_a_warning_and_no_failure(make_app: MakeApp) -> None:

@@ -19,6 +19,13 @@ SearchType = Literal["web", "kb", "db"]
 # What an item can come from: the types that can be searched, and APIs, which a message refers to.
 SourceType = Literal[SearchType, "api"]
 Origin = Literal["user", "hook", "auto"]
+# Where each searches, in words for readers of answers.
+PLACES: dict[SourceType, str] = {
+    "web": "the web",
+    "kb": "the knowledge base",
+    "db": "the database",
+    "api": "an API",
+}
 TotalIs = Literal["exact", "at_least"]
 SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
 
