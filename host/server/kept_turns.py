@@ -9,15 +9,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import anyio
+from pydantic import ValidationError
 
 from groundhook.host.app.host import Host
 from groundhook.host.core.errors import StorageError, UnknownName
+from groundhook.host.core.json_lines import line_bytes
 from groundhook.host.core.types.chats import ENDED, Owner, StoredTurn
-from groundhook.host.core.types.events import EVENT
+from groundhook.host.core.types.events import EVENT, Event, StreamEnd, Warned
+from groundhook.host.dialects.ending import ending
 from groundhook.host.server.running import Logged, ServerTurn
 
 POLL_S = 0.1
 PATIENCE_S = 15.0  # with a store that cannot be read
+OTHER_VERSION = (
+    "other_version",
+    "another version of Groundhook wrote an event of this turn, which this version cannot read",
+)
 HELD_S = 15.0  # how long a turn counts as read after a reader in another process has looked at it
 
 
@@ -73,14 +80,31 @@ class KeptTurn:
         return len(self.log)
 
     async def events_so_far(self) -> Sequence[Logged]:
-        """Return all events that have arrived."""
+        """Return all events that have arrived. An event that this version cannot read is a warning;
+        if the last one is, the turn ends with an error."""
         blobs = await self.host.chats.logs.read(self.owner, self.turn.id, len(self.log))
         for first, body in blobs:
             for seq, json in enumerate(body.splitlines(keepends=True), first):
                 if seq == len(self.log) + 1:
-                    end = (self.log[-1].end if self.log else 0) + len(json)
-                    self.log.append(Logged(seq, EVENT.validate_json(json), json, end))
+                    self._append(*self._read(json))
+        if self.over and self.log and not isinstance(self.log[-1].event, StreamEnd):
+            for event in ending((logged.event for logged in self.log), *OTHER_VERSION):
+                self._append(event, line_bytes(event))
         return self.log
+
+    def _read(self, json: bytes) -> tuple[Event, bytes]:
+        """Return an event and its line; a warning in place of one that another version wrote."""
+        try:
+            return EVENT.validate_json(json), json
+        except ValidationError:
+            code, message = OTHER_VERSION
+            at_ms = self.log[-1].event.at_ms if self.log else 0
+            event = Warned(code=code, message=message).stamped(self.turn_id, at_ms)
+            return event, line_bytes(event)
+
+    def _append(self, event: Event, json: bytes) -> None:
+        end = (self.log[-1].end if self.log else 0) + len(json)
+        self.log.append(Logged(len(self.log) + 1, event, json, end))
 
     async def ask_to_stop(self) -> bool:
         """Ask the process that runs the turn to end it; return whether it was under way."""

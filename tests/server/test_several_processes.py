@@ -148,6 +148,31 @@ def test_a_stored_turn_that_can_no_longer_be_read_is_not_available(
     assert (answers[0].status_code, answers[0].json()["code"]) == (503, "storage")
 
 
+@pytest.mark.parametrize(
+    ("unread", "error"), [("text", None), ("stream_end", "other_version")], ids=["text", "end"]
+)
+def test_a_turn_with_events_of_another_version_is_read_with_those_that_are_known(
+    pair: list[Served], unread: str, error: str | None
+) -> None:
+    with pair[0].client() as one, pair[1].client() as two:
+        asked = one.post("/api/turns", json={"assistant": "talks", "text": "?"})
+        turn = asked.headers["x-groundhook-turn"]
+        with closing(sqlite3.connect(pair[0].app / ".groundhook/chats.sqlite")) as db, db:
+            stored, unknown = f'"type":"{unread}"', '"type":"next_years"'
+            db.execute(
+                "update logs set body = cast(replace(cast(body as text), ?, ?) as blob)"
+                " where turn_id = ?",
+                (stored, unknown, turn),
+            )
+            assert db.execute("select 1 from logs where instr(body, ?)", (unknown,)).fetchall()
+        own, read = (each.get(f"/api/turns/{turn}").json() for each in (one, two))
+        assert (read["state"], read["last_event"]) == ("done", own["last_event"] + bool(error) * 2)
+        assert (read["error"] or {}).get("code") == error
+        assert read["content"] == own["content"]
+        streamed = sse(two.get(f"/api/turns/{turn}/events"))
+        assert streamed[-1][1] == "stream_end"
+
+
 def test_a_turn_that_could_not_begin_is_not_stored(pair: list[Served]) -> None:
     headers = {"idempotency-key": "one"}
     ask = {"assistant": "talks", "text": "?"}
