@@ -81,7 +81,7 @@ def _translate_errors(file: Path | None = None) -> Iterator[None]:
     paths of the server are not for clients."""
     try:
         yield
-    except ImportError as exc:
+    except (ImportError, OSError) as exc:  # OSError: a library that it needs is missing
         raise Unusable(f"onnxruntime cannot be loaded: {_line(exc)}") from exc
     except Exception as exc:  # all but those of `_ERRORS` go on
         from onnxruntime.capi import onnxruntime_pybind11_state as state

@@ -298,6 +298,15 @@ def test_one_nul_in_a_good_text_is_read_as_blank_and_noted(name: str) -> None:
     assert document.notes == ("1 NUL character was read as blank",)
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_byte_order_marks_at_the_beginning_of_a_text_are_no_part_of_it(name: str) -> None:
+    marks = "\ufeff\ufeff"
+    text = f"<title>{marks}Boilers</title><h1>Boilers</h1>" if name == "a.html" else "# Boilers\n"
+    document = read(f"{marks}{text}".encode(), name)
+    assert "\ufeff" not in document.title + document.text
+    assert document.title == ("a" if name == "a.txt" else "Boilers")
+
+
 def test_a_pdf_locked_with_an_empty_password_is_read() -> None:
     assert "secret" in read(encrypted(""), "a.pdf").text
 

@@ -70,6 +70,41 @@ def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path) -> None:
     assert cut.error == "the line is not JSON: invalid control character at (character 19)"
 
 
+def test_cells_that_a_row_omits_at_its_end_are_empty(tmp_path: Path) -> None:
+    short, _ = rows(tmp_path, "t.csv", "id,name,text\n1,Pen\n2,Cup,Blue\n")
+    assert short.values == {"id": "1", "name": "Pen", "text": ""}
+    with pytest.raises(IngestError, match="the row has no text in 'text'"):
+        Columns(RowSpec(text=("text",))).document(short, "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "\ufeff\ufeffid,text\n1,\ufeffpear\n"),
+        ("t.jsonl", '\ufeff{"id": "1", "text": "\ufeffpear"}\n'),
+        ("t.jsonl", '{"id": 0, "text": "plum"}\n\ufeff{"id": 1, "text": "pear"}\n'),
+    ],
+)
+def test_byte_order_marks_are_no_part_of_rows(tmp_path: Path, name: str, text: str) -> None:
+    last = Columns(RowSpec()).document(rows(tmp_path, name, text)[-1], name)
+    assert (last.id, last.document.text) == ("1", "pear")
+
+
+@pytest.mark.parametrize("text", ["id,text\n1,pear\n", "имя,текст\n1,груша\n", '{"text": "pear"}'])
+def test_rows_in_utf_16_without_its_mark_are_refused(tmp_path: Path, text: str) -> None:
+    name = "t.jsonl" if text.startswith("{") else "t.csv"
+    with pytest.raises(IngestError, match=r"UTF-16 without its mark .*save it as UTF-8"):
+        rows(tmp_path, name, text.encode("utf-16-le"))
+
+
+def test_one_nul_in_a_row_is_noted_with_its_line_and_a_row_of_nuls_is_refused() -> None:
+    made = Columns(RowSpec()).document(Row(7, 0, {"text": "a ripe\0pear"}), "t.csv")
+    assert made.document.text == "a ripe pear"
+    assert made.document.notes == ("line 7: 1 NUL character was read as blank",)
+    with pytest.raises(IngestError, match=r"t\.csv:7: the row is binary"):
+        document({"text": "a\0\0\0pear"})
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [

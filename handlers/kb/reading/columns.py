@@ -12,6 +12,7 @@ from typing import Any
 
 from groundhook.handlers.kb.reading.markdown import markdown_blocks
 from groundhook.handlers.kb.reading.rows import Row
+from groundhook.handlers.kb.reading.text import MARK, stray_nuls
 from groundhook.host.core.errors import IngestError, Place, suggestion
 from groundhook.host.core.types.collection_spec import RowSpec
 from groundhook.host.core.types.documents import Document, DocumentField
@@ -63,6 +64,7 @@ class Columns:
         values = _flatten(row.values)
         roles = self._roles(tuple(values), place)
         content = _content(values, roles, place)
+        notes = _nul_notes(values, place)
         title = _text_in(values, roles.title)
         own_id = _own_id(values, roles, place)
         return RowDocument(
@@ -74,6 +76,7 @@ class Columns:
                 blocks=markdown_blocks(content, 0),
                 url=_text_in(values, roles.url),
                 fields={column: DocumentField(value, row.line) for column, value in values.items()},
+                notes=notes,
             ),
             {roles.id, roles.title, roles.url, *roles.text},
         )
@@ -132,6 +135,13 @@ def _content(values: Mapping[str, Any], roles: _Roles, place: Place) -> str:
     return "\n\n".join(text for _, text in parts)
 
 
+def _nul_notes(values: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+    """Return the note on NUL characters in a row. Raises IngestError if it has many."""
+    texts = [value for value in values.values() if isinstance(value, str)]
+    size, count = sum(map(len, texts)), sum(text.count("\0") for text in texts)
+    return tuple(f"line {place.line}: {note}" for note in stray_nuls(count, size, "the row", place))
+
+
 def _own_id(values: Mapping[str, Any], roles: _Roles, place: Place) -> str:
     """Return the id in the row; "" if no column has ids. Raises IngestError if the column is
     empty in this row."""
@@ -156,7 +166,8 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
+        plain = value.lstrip(MARK).replace("\r\n", "\n").replace("\r", "\n")
+        return plain.replace("\0", " ").strip()
     if isinstance(value, (list, tuple)):
         return "\n\n".join(filter(None, (_text(each) for each in value)))
     return json.dumps(value, ensure_ascii=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from groundhook.handlers.kb.reading.hidden import hidden_words
 from groundhook.handlers.kb.reading.markdown import from_markdown
-from groundhook.handlers.kb.reading.text import encoding_of, stray_nuls
+from groundhook.handlers.kb.reading.text import MARK, encoding_of, stray_nuls
 from groundhook.host.core.errors import IngestError
 from groundhook.host.core.extras import extra
 from groundhook.host.core.types.documents import Document
@@ -60,17 +60,17 @@ def html(data: bytes, name: str) -> Document:
     """Return the document. Raises IngestError for binary data."""
     notes: tuple[str, ...] = ()
     if b"\0" in data and encoding_of(data) == "utf-8":
-        notes = stray_nuls(data.count(b"\0"), len(data), name)
+        notes = stray_nuls(data.count(b"\0"), len(data), f"{name!r} was not added: it")
         data = data.replace(b"\0", b" ")
     soup = parse_html(data)
-    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    title = soup.title.get_text(" ", strip=True).lstrip(MARK) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
     _remove_non_text(soup)
     hidden = _remove_hidden(soup)
     for menu in (*soup.select(", ".join(MENUS)), *_lists_of_links(soup)):
         menu.decompose()
-    document = from_markdown(markdown_of(soup), name, front=False)
+    document = from_markdown(markdown_of(soup).lstrip(MARK), name, front=False)
     url = address if address.startswith(("http://", "https://")) else ""
     return replace(
         document,

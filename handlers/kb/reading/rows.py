@@ -13,11 +13,11 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from groundhook.handlers.kb.reading.text import encoding_of
+from groundhook.handlers.kb.reading.text import AS_UTF_8, BINARY, MARK, encoding_of
 from groundhook.host.core.errors import IngestError, Place
 from groundhook.host.core.types.base import well_formed
 
@@ -64,8 +64,11 @@ def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
     """Decode the stream and yield its rows with their sizes. Raises IngestError."""
     counted = _Counted(stream)
     buffered = io.BufferedReader(counted, _PIECE)
-    encoding = encoding_of(buffered.peek(4)[:4])
+    beginning = buffered.peek(4)[:4]
+    encoding = encoding_of(beginning)
     if encoding == "utf-8":
+        if b"\0" in beginning:
+            raise IngestError(f"{name!r} was not added: it {BINARY}", hint=AS_UTF_8)
         encoding = "utf-8-sig"
     text = io.TextIOWrapper(buffered, encoding=encoding, newline="")
     line = 0
@@ -147,7 +150,7 @@ def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> I
     reader = csv.reader(_lines(first, text), delimiter=separator, strict=True)
     begun = above  # the line at which the current row begins
     try:
-        names = [column.strip() for column in next(reader, [])]
+        names = [column.lstrip(MARK).strip() for column in next(reader, [])]
         _check_names(names, name, above)
         begun = reader.line_num + above
         for cells in reader:
@@ -156,7 +159,8 @@ def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> I
                 problem = f"{len(cells)} cells, and the first line names {len(names)} columns"
                 yield Row(line, 0, error=f"the row has {problem}")
             elif any(cell.strip() for cell in cells):
-                yield Row(line, 0, dict(zip(names, cells, strict=False)))
+                # Spreadsheets may omit empty cells at the end of a row.
+                yield Row(line, 0, dict(zip_longest(names, cells, fillvalue="")))
             begun = line + 1
     except csv.Error as exc:
         problem = f"the row that begins here cannot be read: {exc}"
@@ -173,6 +177,8 @@ def _lines(first: str, text: TextIO) -> Iterator[str]:
 
 
 def _check_names(names: list[str], name: str, line: int) -> None:
+    if any("\0" in column for column in names):
+        raise IngestError(f"{name!r} was not added: it {BINARY}", hint=AS_UTF_8)
     if not any(names):
         raise IngestError(
             f"{name!r} was not added: it is empty", hint="its first line names the columns"
@@ -210,6 +216,7 @@ def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
         )
     decoder = _Decoder()
     for line, content in enumerate(_lines(first, text), began):
+        content = content.lstrip(MARK)  # of a file that was appended to another
         if len(content) > LARGEST_ROW:
             yield Row(
                 line, 0, error=f"the line has more than {LARGEST_ROW >> 20} million characters"

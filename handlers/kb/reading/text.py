@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundhook.host.core.errors import IngestError
+from groundhook.host.core.errors import IngestError, Place
 from groundhook.host.core.types.documents import Block, Document
 
+MARK = "\ufeff"  # the byte order mark, as a character
+BINARY = "is binary, or UTF-16 without its mark"
+AS_UTF_8 = "save it as UTF-8, or leave it out if it is binary"
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -28,18 +31,16 @@ def decode(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
             f"{name!r} was not added: byte {exc.start} is not {encoding.upper()}",
             hint="save it as UTF-8, or remove it if binary",
         ) from exc
-    notes = stray_nuls(text.count("\0"), len(text), name)
-    return text.replace("\0", " ").replace("\r\n", "\n").replace("\r", "\n"), notes
+    notes = stray_nuls(text.count("\0"), len(text), f"{name!r} was not added: it")
+    # Programs that add a mark to a file that has one leave a second one in the text.
+    return text.lstrip(MARK).replace("\0", " ").replace("\r\n", "\n").replace("\r", "\n"), notes
 
 
-def stray_nuls(count: int, size: int, name: str) -> tuple[str, ...]:
+def stray_nuls(count: int, size: int, subject: str, place: Place | None = None) -> tuple[str, ...]:
     """Return the note on NUL characters in a text of this size: one, or one in a thousand, is
-    damage. Raises IngestError for more: the file is binary, with the ending of a text file."""
+    damage. Raises IngestError, "<subject> is binary …", for more."""
     if count > max(1, size // 1000):
-        raise IngestError(
-            f"{name!r} was not added: it is binary, not text",
-            hint="its ending is that of a text file; rename it or leave it out",
-        )
+        raise IngestError(f"{subject} {BINARY}", place=place, hint=AS_UTF_8)
     plural = "s were" if count > 1 else " was"
     return (f"{count} NUL character{plural} read as blank",) if count else ()
 

