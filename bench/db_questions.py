@@ -103,9 +103,11 @@ class Domain:
     rows: sqlite3.Connection
     offers: list[Offer]
 
-    async def search(self, question: str) -> SourceResult:
+    async def search(self, question: str) -> tuple[SourceResult, list[str]]:
+        """What is found, and what the search reports of words that were not understood."""
         request = SearchRequest(type="db", query=question, models=tuple(self.models), limit=MOST)
-        return await self.database.search(request, scope())
+        reported: list[str] = []
+        return await self.database.search(request, scope(reported)), reported
 
     def read(self, question: str, lexicons: Lexicons) -> list[Reading]:
         return read_question(question, self.offers, words_for("auto", question), NOW, lexicons)
@@ -186,9 +188,10 @@ async def opened(folder: Path, state: Path) -> AsyncIterator[Domain]:
         rows.close()
 
 
-def scope() -> Scope:
+def scope(reported: list[str]) -> Scope:
     async def warn(code: str, message: str) -> None:
-        """Warnings are read off the readings."""
+        if code == "db_query_words":
+            reported.append(message)
 
     return Scope(
         identity=Identity(),
@@ -207,15 +210,15 @@ async def outcome_of(domain: Domain, question: Question, lexicons: Lexicons) -> 
         began = time.thread_time()
         readings = domain.read(question.question, lexicons)
         times.append((time.thread_time() - began) * 1000)
-    left = [" ".join(reading.not_understood) for reading in readings]
     if question.unplaced:
+        left = [" ".join(reading.not_understood) for reading in readings]
         right = all(word in words for word in question.unplaced for words in left)
         note = f"left over: {left}"
         return Outcome(
             question, right, not all(left), not full_text(domain, question, 1), times, note
         )
     wanted = rounded(domain.rows.execute(question.sql).fetchall())
-    found = await domain.search(question.question)
+    found, left = await domain.search(question.question)
     got = rows_of(found, question, domain.models)
     same = alike(domain, question, got, wanted)
     note = (
@@ -226,8 +229,8 @@ async def outcome_of(domain: Domain, question: Question, lexicons: Lexicons) -> 
     base = alike(domain, question, baseline, wanted)
     return Outcome(
         question,
-        same and not any(left),
-        not same and not any(left),
+        same and not left,
+        not same and not left,
         bool(question.table) and base,
         times,
         note,
