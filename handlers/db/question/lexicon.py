@@ -83,7 +83,9 @@ class Lexicon:
         words = self.vocabulary
         found = [*self.stems.get(tuple(map(words.stem, key)), ()), *self.exact.get(key, ())]
         if not sense.has(found, sense.ModelRef, sense.RelationRef):  # "orders" are not "ordered"
-            found += self.roots.get(tuple(map(words.root, key)), ())
+            forms = self.roots.get(tuple(map(words.root, key)), ())
+            named = sense.has(found, sense.FieldRef)  # an "adopter" is not "adopted"
+            found += [one for one in forms if not (named and isinstance(one, sense.ValueRef))]
         return [*found, *words.phrases.get(key, ())]
 
     def _belongs_apart(self, first: str, found: Sequence[sense.Sense], behind: str) -> bool:
@@ -91,6 +93,8 @@ class Lexicon:
         after = self.vocabulary.phrases.get((behind,), ())
         if sense.has(found, sense.Postfix, when.DatePostfix) and sense.has(after, sense.Than):
             return True  # "or more than 100" does not contain the phrase "or more"
+        if sense.has(found, when.Ahead) and any(map(str.isdigit, behind)):
+            return True  # what "is over 100" is not past
         # lessons "held in" the attic, that may be booked or held
         own = sense.has(self.exact.get((first,), ()), sense.ValueRef)
         return own and all(isinstance(one, sense.Preposition) for one in found)
@@ -125,7 +129,8 @@ class Lexicon:
         comment, `first` before the others. An amount for a time or a year of the calendar is no
         length of time."""
         words = {" ".join(phrase_of(unit)) for unit in units}
-        own = [one for one in self.schema.visible if one.kind in ("integer", "number")]
+        numbers = [one for one in self.schema.visible if one.kind in ("integer", "number")]
+        own = dict.fromkeys([*self.numbers_of_kind("duration"), *numbers])
         for candidate in [first, *own] if first else own:
             calendar = self.is_kind(candidate, "year") or self._is_rate(candidate)
             if not calendar and not words_of(candidate).isdisjoint(words):

@@ -34,6 +34,8 @@ class Meanings:
         self._memo: dict[int, tuple[tuple[sense.Sense, ...], int]] = {}
         self._raw: dict[int, tuple[tuple[sense.Sense, ...], int]] = {}
         self._unnamed = self._relations_unnamed()
+        named = [i for i in range(len(self.tokens)) if self._may_be(i, sense.ModelRef)]
+        self._only_name = named[0] if len(named) == 1 else -1
 
     def at(self, i: int) -> tuple[tuple[sense.Sense, ...], int]:
         """Return all meanings of the longest phrase at a position, and the position after it.
@@ -41,17 +43,17 @@ class Meanings:
         found = self._memo.get(i)
         if found is None:
             meanings, end = self._meanings(i)
-            meant = tuple(
-                meaning
-                for meaning in meanings
-                if _relation_of(meaning) not in self._unnamed
-                and (
-                    not isinstance(meaning, (sense.LeadIn, sense.LinkingVerb, sense.Request))
-                    or self._idle(meaning, i, end)
-                )
-            )
+            meant = tuple(meaning for meaning in meanings if self._is_meant(meaning, i, end))
             found = self._memo[i] = (meant, end if meant else i)
         return found
+
+    def _is_meant(self, meaning: sense.Sense, i: int, end: int) -> bool:
+        """Return whether a phrase from `i` to `end` can have a meaning in this question."""
+        if isinstance(meaning, sense.ValueRef) and i == self._only_name:
+            return False  # "firefighters" are the records, and not those of that rank
+        if isinstance(meaning, (sense.LeadIn, sense.LinkingVerb, sense.Request)):
+            return self._idle(meaning, i, end)
+        return _relation_of(meaning) not in self._unnamed
 
     def _idle(self, word: sense.Filler, i: int, end: int) -> bool:
         """Return whether a word that may be content carries no condition at its place. The meanings

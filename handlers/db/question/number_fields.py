@@ -92,7 +92,8 @@ def _named_behind(cursor: Cursor, bound: Bound) -> Found | None:
         field, end = cursor.number_named(at), cursor.after(at)
         if field and cursor.is_(at, when.DateUnit) and cursor.lexicon.is_kind(field, "year"):
             continue  # "two years" are no year
-        of_unit = field and amount.scale and fitted(cursor, amount, field)
+        measured = amount.scale or cursor.is_(amount.end, sense.ValueLink)  # "5 euros of damage"
+        of_unit = field and measured and fitted(cursor, amount, field)
         if field and (amount.kind in ("", "duration") or of_unit):
             return field, end
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.bounds import postfixed
+from groundhook.handlers.db.question.bounds import postfixed, read_bound
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_number import between, number
@@ -81,9 +81,23 @@ def _on_number(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed |
     if years and (dated := rule(cursor, draft, at, field)):
         return dated
     amount = cursor.amount(at) if cursor.is_(at - 1, when.DateRelation) else None
-    if amount and dates.is_year(amount.value):
-        return None  # "sick days in 2026"
+    if (amount and dates.is_year(amount.value)) or _of_other_field(cursor, field, at):
+        return None  # "sick days in 2026", "tankers with 4 seats"
     return between(cursor, draft, at, field) or number(cursor, draft, at, field)
+
+
+def _of_other_field(cursor: Cursor, field: Field, at: int) -> bool:
+    """Return whether the words of a bound name another field than the one before it: "4 seats",
+    "heavier than 12 tonnes"."""
+    bound = read_bound(cursor, at, field)
+    end, kind = (bound.last.end, bound.kind) if bound else (at, "")
+    if kind and cursor.field_of_kind(kind) and not cursor.lexicon.is_kind(field, kind):
+        return True
+    other = cursor.number_named(end) if bound and not cursor.is_(end, sense.Unit) else None
+    if other is None or cursor.time_unit(end) or cursor.names(end, field):
+        return False
+    after = cursor.past(cursor.after(end), sense.ValueLink)
+    return not (cursor.is_(after, sense.Compare, sense.Between) or cursor.number(after))
 
 
 def _on_time(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | None:

@@ -84,6 +84,8 @@ def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         return None  # "the most popular genre" is not an order of records
     if cursor.is_(i, sense.OrderWord) and _names_related(cursor, end):
         return Parsed(end, refused=True).unplaced(range(i, end))  # no other model is meant
+    if (found := _beside_date(cursor, draft, i)) is not None:
+        return found
     for word in cursor.all(i, sense.OrderWord):
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
@@ -92,6 +94,18 @@ def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
             typed = cursor.text(i, end)
             note = f"{typed!r} was read as an order by {orders[0].field!r}, not as a condition"
             return replace(found, notes=(note,)) if word.vague else found
+    return None
+
+
+def _beside_date(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
+    """ "restored most recently": the order by the date that is named before the word."""
+    date, end = draft.mention, cursor.after(i)
+    if date is None or date.kind not in TIMES or not cursor.names(cursor.back(i), date):
+        return None
+    for word in cursor.all(i, sense.OrderWord):
+        if word.kinds == ("date",):
+            orders = draft.sort(date.name, word.order)
+            return _ordered(draft, end, orders, one=cursor.asks_who() or _one(cursor, i, end))
     return None
 
 
@@ -265,7 +279,8 @@ def _by_kind(
     one."""
     for kind in kinds:
         days = {"date": cursor.lexicon.day_field, "birth": cursor.lexicon.date_of_kind("birth")}
-        field = days[kind] if kind in days else cursor.field_of_kind(kind)
+        named = cursor.field_of_kind(kind) or cursor.lexicon.date_of_kind(kind)
+        field = days.get(kind, named)
         field = cursor.lexicon.of_kind(kind) if field is not None and cursor.many(field) else field
         if field is not None:
             return draft.sort(field.name, order)

@@ -109,9 +109,19 @@ def build_vocabulary(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         function_words=_list_function_words(file),
         adjectives=frozenset(word for words in file.adjectives.values() for word in words),
         spoken=frozenset(word for phrase in phrases for word in phrase if len(word) > 1),
-        kinds={kind: tuple(map(_fold, words)) for kind, words in file.kinds.items()},
+        kinds=_kinds_of(file),
         persons=frozenset(map(_fold, file.persons)),
     )
+
+
+def _kinds_of(file: LanguageFile) -> dict[str, tuple[str, ...]]:
+    """Return the words of each kind of fields, best first. A field "in euros" is money too, after
+    those that are called so; "pounds" may be a weight."""
+    kinds = {kind: tuple(map(_fold, words)) for kind, words in file.kinds.items()}
+    scales = [words for each in file.measures.values() for words in each.values()]
+    measures = {word for words in scales for word in words}
+    currencies = (_fold(word) for word in file.units.get("money", ()) if word not in measures)
+    return {**kinds, "money": (*kinds.get("money", ()), *filter(None, currencies))}
 
 
 def _list_function_words(file: LanguageFile) -> frozenset[str]:
