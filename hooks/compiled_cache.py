@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-VERSION = "17/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
+VERSION = "18/typescript-5.7.3"  # of the entries; change it with the compiler or transpile.js
 LARGEST_ENTRY = 32 * 1024 * 1024  # bytes
 
 

@@ -1,14 +1,17 @@
-// Evaluated between declared.js and transpile.js. Makes `functionsIn(parsed, declarations)`: the
-// functions at the top level of a source file, [{name, exported, description, parameters, order,
-// rest, takes, context, line, column, unread}]. `declarations` find the types that it names
-// (declared.js). `parameters` is the JSON Schema of the arguments by name; `order` names them in
-// the order of the function's parameters (null: it takes them as one object), and `rest` is whether
-// the last one is a rest parameter; `takes` counts its parameters; `context` is the index of the
-// one that is `ctx` (-1: none). `unread` are [{type, file, line, column, imported}] of types
-// without a JSON Schema; `file` is omitted where it is this one; `imported`: another file may
-// declare it. `computed` is the place of a part of its entry in `schemas` that is not a literal
-// (null: none): its types count then. `is_default`: the file exports it as its default. Lines and
-// columns count from 0.
+// Evaluated between declared.js and transpile.js. Makes `functionsIn(parsed, declarations)`, which
+// returns {functions, otherwise}. `functions` are those at the top level of a source file, [{name,
+// exported, description, parameters, order, rest, takes, context, line, column, unread}].
+// `declarations` find the types that it names (declared.js). `parameters` is the JSON Schema of the
+// arguments by name; `order` names them in the order of the function's parameters (null: it takes
+// them as one object), and `rest` is whether the last one is a rest parameter; `takes` counts its
+// parameters; `context` is the index of the one that is `ctx` (-1: none). `unread` are [{type,
+// file, line, column, imported}] of types without a JSON Schema; `file` is omitted where it is this
+// one; `imported`: another file may declare it. `computed` is the place of a part of its entry in
+// `schemas` that is not a literal (null: none): its types count then. `is_default`: the file
+// exports it as its default. Lines and columns count from 0.
+// `otherwise` are [{noun, name, line, column}]: what the file exports that is called in another way
+// (noun `generator`; `class`: one with static methods), and the names that `schemas` describes
+// (`schema`).
 // Nothing of the file is executed.
 // Of the schema of one function: types that name each other may be written out very often.
 const MOST_TYPES = 5000;
@@ -420,6 +423,17 @@ const functionsIn = (() => {
     (ts.isArrowFunction(node) || ts.isFunctionExpression(node) || ts.isMethodDeclaration(node)) &&
     !node.asteriskToken;
 
+  const isStaticMethod = (node) =>
+    ts.isMethodDeclaration(node) && ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Static;
+
+  // What an exported value is that is called in another way than a function; "" for others.
+  const nounOf = (node) =>
+    node?.asteriskToken
+      ? "generator"
+      : node && ts.isClassLike(node) && node.members.some(isStaticMethod)
+        ? "class"
+        : "";
+
   // What a statement exports as values: [{name, value, documented}], of `export default {…}`,
   // `module.exports = {…}` and `exports.name = …`.
   function valuesExportedBy(statement) {
@@ -445,7 +459,8 @@ const functionsIn = (() => {
   }
 
   return (parsed, declarations) => {
-    const found = [];
+    const found = [],
+      others = [];
     let named = new Map(),
       schemas,
       byDefault;
@@ -475,8 +490,11 @@ const functionsIn = (() => {
       ) {
         found.push([statement, statement.name, statement, isExported(statement)]);
       }
+      if (statement.name && nounOf(statement))
+        others.push([nounOf(statement), statement.name, isExported(statement)]);
       for (const { name, value, documented } of valuesExportedBy(statement)) {
         if (isFunction(value)) found.push([value, name, documented, true]);
+        else if (nounOf(value)) others.push([nounOf(value), name, true]);
         else if (name.text === "schemas" && !ts.isIdentifier(value)) schemas = value;
         else if (ts.isIdentifier(value))
           named.set(value.text, [...(named.get(value.text) ?? []), name.text]);
@@ -486,22 +504,33 @@ const functionsIn = (() => {
         const value = bare(each.initializer);
         if (isFunction(value))
           found.push([value, each.name, statement, isExported(statement)]);
+        else if (nounOf(value)) others.push([nounOf(value), each.name, isExported(statement)]);
         if (each.name.text === "schemas" && value) schemas = value;
       }
     }
     const schemaFor = schemasOf(schemas, parsed);
-    return found.flatMap(([made, name, documented, exported]) => {
+    const isNamed = (own) => own === byDefault || (named.get(own) ?? []).includes(own);
+    const functions = found.flatMap(([made, name, documented, exported]) => {
       const own = name.text,
         read = signature(made, own, lastDoc(documented), schemaFor(own), declarations, parsed);
       const others = (named.get(own) ?? []).filter((other) => other !== own && other !== "default");
       const one = {
         ...read,
-        exported: exported || own === byDefault || (named.get(own) ?? []).includes(own),
+        exported: exported || isNamed(own),
         is_default:
           isDefault(documented) || (named.get(own) ?? []).includes("default") || own === byDefault,
         ...at(name, parsed),
       };
       return [one, ...others.map((other) => ({ ...one, name: other, exported: true }))];
     });
+    const described =
+      schemas && ts.isObjectLiteralExpression(schemas)
+        ? schemas.properties.filter((each) => each.name && nameOf(each.name))
+        : [];
+    const otherwise = [
+      ...others.filter(([, name, exported]) => exported || isNamed(name.text)),
+      ...described.map((each) => ["schema", each.name]),
+    ].map(([noun, name]) => ({ noun, name: nameOf(name), ...at(name, parsed) }));
+    return { functions, otherwise };
   };
 })();

@@ -5,7 +5,7 @@
 // `requires` are places in the emitted code. `values` are hooks' names that are bound to something
 // other than a function; `functions` are those of signatures.js, `reexports` those of declared.js,
 // `imports` the specifiers of all imports, those of types included, and `names` are those of
-// named.js.
+// named.js and the `otherwise` of signatures.js.
 //
 // `others` are the files whose types count too, {name: {source, targets}}, where `targets` are the
 // files that imports mean, {specifier: name}; `file` is among them then.
@@ -219,16 +219,17 @@ globalThis.__transpile = (file, source, others) => {
   const files = { __proto__: null, [file]: { targets: {}, source }, ...others };
   for (const [name, each] of Object.entries(files)) each.parsed = parse(name, each.source);
   const { parsed } = files[file],
-    { mappings } = JSON.parse(result.sourceMapText);
+    { mappings } = JSON.parse(result.sourceMapText),
+    { functions, otherwise } = functionsIn(parsed, declarationsOf(files));
   return JSON.stringify({
     code,
     mappings,
     errors,
     requires,
     values: valuesIn(parsed),
-    functions: functionsIn(parsed, declarationsOf(files)),
+    functions,
     reexports: reexportsIn(parsed),
-    names: namesIn(parsed),
+    names: [...namesIn(parsed), ...otherwise],
     imports: [
       ...new Set(
         ts.preProcessFile(source, true, true).importedFiles.map((entry) => entry.fileName),

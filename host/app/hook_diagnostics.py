@@ -119,8 +119,10 @@ async def _find_unknown_names(app: App, package: Package, engine: HookEngine) ->
         names: Sequence[WrittenName] = ()
         with suppress(HostError):
             names = await engine.names(script) if script is not None else ()
+        resolvers = {"collection": app.resolve_collection, "model": app.resolve_model}
         for name in names:
-            resolve = app.resolve_collection if name.noun == "collection" else app.resolve_model
+            if (resolve := resolvers.get(name.noun)) is None:
+                continue
             try:
                 resolve(package.id, name.name, place=name.place)
             except UnknownName as exc:

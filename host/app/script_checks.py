@@ -7,14 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import ConfigError, HostError
-from groundhook.host.core.hook_engine import HookEngine, ScriptFunction
+from groundhook.host.core.errors import ConfigError, HostError, suggestion
+from groundhook.host.core.hook_engine import HookEngine, ScriptFunction, WrittenName
 from groundhook.host.core.problems import Problem, problems_of
 from groundhook.host.core.settings import Settings
 from groundhook.host.core.types.server_spec import ServerSpec
 from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.turn.package_tools import NAME, ProcessServer, is_tool
 from groundhook.host.turn.server_tools import schema_trouble
+
+_NOT_CALLED = {
+    "generator": "it is a generator",
+    "class": "static methods of a class are not called",
+}
 
 
 async def script_problems(app: App, package: Package, engine: HookEngine) -> list[Problem]:
@@ -27,6 +32,8 @@ async def script_problems(app: App, package: Package, engine: HookEngine) -> lis
         try:
             functions = await engine.functions(package.tools)
             found += _check_exports(functions)
+            names = await engine.names(package.tools)
+            found += _check_names(names, functions, package.tools.shown_entry)
             for function in functions:
                 own = (
                     f"scripts.tools.{function.name}",
@@ -78,6 +85,31 @@ def _check_exports(functions: Sequence[ScriptFunction]) -> Iterator[Problem]:
     message = f"{described.name} is not exported, so it is not offered as a tool"
     hint = f"write `export` before {described.name}"
     yield Problem("warning", message, described.place, hint, "tool_without_export")
+
+
+def _check_names(
+    names: Sequence[WrittenName], functions: Sequence[ScriptFunction], file: str
+) -> Iterator[Problem]:
+    """Yield what `src/tools.ts` exports that cannot be a tool, and the schemas of no function.
+    `file` is its name: what the files that it imports export is their own."""
+    exported = [each.name for each in functions if each.exported]
+    for each in (each for each in names if each.place.file == file):
+        if each.noun == "schema" and each.name not in exported:
+            yield Problem(
+                "warning",
+                f"schemas.{each.name} describes no exported function",
+                each.place,
+                suggestion(each.name, exported),
+                "tool_schema",
+            )
+        elif each.noun in _NOT_CALLED:
+            yield Problem(
+                "warning",
+                f"{each.name} is exported, but not offered as a tool: {_NOT_CALLED[each.noun]}",
+                each.place,
+                "export a function that returns the result",
+                "tool_without_function",
+            )
 
 
 def _check_function(function: ScriptFunction, *, is_named: bool) -> Iterator[Problem]:

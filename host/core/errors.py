@@ -436,7 +436,9 @@ class WorkerDied(HostError):
 
 
 def _nearest(name: str, known: Sequence[str], cutoff: float) -> str:
-    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=cutoff)), "")
+    folded = {each.casefold(): each for each in reversed(known)}  # the first of equal ones counts
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    return folded[near[0]] if near else ""
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:

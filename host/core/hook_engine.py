@@ -74,9 +74,11 @@ class ScriptFunction:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenName:
-    """The name of a collection or a model as a literal in a script's call of `ctx.search`."""
+    """A name in the text of a script: of a collection or a model, as a literal in a call of
+    `ctx.search`; of an exported generator, or class with static methods; or one that the script's
+    `schemas` describes."""
 
-    noun: Literal["collection", "model"]
+    noun: Literal["collection", "model", "generator", "class", "schema"]
     name: str
     place: Place
 
@@ -144,8 +146,8 @@ class HookEngine(Protocol):
         ...
 
     async def names(self, script: HookScript, /) -> Sequence[WrittenName]:
-        """Return the collections and models that a script and the files that it imports name in
-        literals, without running it. Raises HookSyntaxError."""
+        """Return the names in a script and in the files that it imports, without running it. Raises
+        HookSyntaxError."""
         ...
 
     def keep_compiler(self) -> AbstractAsyncContextManager[None]:

@@ -370,4 +370,4 @@ def _place_of(cursor: str) -> tuple[str, str]:
             match json.loads(cursor or '["", ""]'):
                 case [str(collection), str(last)]:
                     return collection, last
-    raise UsageError(f"wrong cursor {cursor[:40]!r}", hint="use the one of the last page")
+    raise UsageError("wrong cursor", hint="use the one of the last page")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from starlette.responses import JSONResponse, Response
 
+from groundhook.host.core.concealed import LONG
 from groundhook.host.core.errors import (
     ChatBusy,
     ConfigError,
@@ -82,6 +83,13 @@ class Refused(HostError):
         super().__init__(message, hint=hint)
         self.code = code
         self.headers = dict(headers or {})
+
+
+class WrongRequest(UsageError):
+    """A request is wrong. All words of the message are the caller's or ours: values of variables
+    are not replaced in it, since the replacement would confirm a guess."""
+
+    _concealed_from = LONG
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ import anyio
 from pydantic import Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from groundhook.host.core.errors import UsageError
 from groundhook.host.core.json_text import is_deeper
 from groundhook.host.core.server_settings import LimitSettings, ServerSettings
 from groundhook.host.core.types.base import (
@@ -32,7 +31,7 @@ from groundhook.host.core.types.turn import (
     TurnOptions,
     connector_ids,
 )
-from groundhook.host.server.problems import Refused
+from groundhook.host.server.problems import Refused, WrongRequest
 
 Model = TypeVar("Model", bound=Value)
 
@@ -130,13 +129,13 @@ def parse_json(body: bytes) -> Any:
         )
         deep = is_deeper(value, DEEPEST)
     except UnicodeDecodeError:
-        raise UsageError("the body is not UTF-8") from None
+        raise WrongRequest("the body is not UTF-8") from None
     except RecursionError:
         deep, value = True, None
     except ValueError as exc:
-        raise UsageError(f"the body is not JSON: {_shorten(str(exc))}") from None
+        raise WrongRequest(f"the body is not JSON: {_shorten(str(exc))}") from None
     if deep:
-        raise UsageError(f"the body is nested too deeply: at most {DEEPEST} levels")
+        raise WrongRequest(f"the body is nested too deeply: at most {DEEPEST} levels")
     return well_formed(value)
 
 
@@ -161,49 +160,53 @@ def _shorten(text: str) -> str:
 def validate_body(model: type[Model], value: Any) -> tuple[Model, list[UnknownKey]]:
     """Validate a body as a model; return it and the keys that nothing reads. Raises UsageError."""
     if not isinstance(value, Mapping):
-        raise UsageError("the body must be a JSON object")
+        raise WrongRequest("the body must be a JSON object")
     try:
         return validate_known(model, value)
     except ValidationError as exc:
         path, message = validation_problems(exc)[0]
         where = dotted(path)
-        raise UsageError(f"{where}: {_shorten(message)}" if where else _shorten(message)) from None
+        raise WrongRequest(
+            f"{where}: {_shorten(message)}" if where else _shorten(message)
+        ) from None
 
 
 def validate_strictly(model: type[Model], value: Any) -> Model:
     """Validate a body as a model. Raises UsageError, also for a key that nothing reads."""
     made, unknown = validate_body(model, value)
     if unknown:
-        raise UsageError(f"{unknown[0].path}: unknown key", hint=unknown[0].hint)
+        raise WrongRequest(f"{unknown[0].path}: unknown key", hint=unknown[0].hint)
     return made
 
 
 def read_conversation(wanted: TurnRequest, settings: ServerSettings) -> tuple[Message, ...]:
     """Return the messages of a request for a turn. Raises UsageError."""
     if (wanted.text is None) == (wanted.messages is None):
-        raise UsageError("give `text` or `messages`")
+        raise WrongRequest("give `text` or `messages`")
     given = wanted.messages
     if given is None:
         given = (Message(role="user", content=wanted.text),)
     for n, message in enumerate(given):
         if message.role not in ("user", "assistant"):
-            raise UsageError(f"messages[{n}].role: should be 'user' or 'assistant'")
+            raise WrongRequest(f"messages[{n}].role: should be 'user' or 'assistant'")
         if message.tool_calls or message.tool_call_id:
-            raise UsageError(f"messages[{n}]: tool calls are not accepted")
+            raise WrongRequest(f"messages[{n}]: tool calls are not accepted")
         if message.__pydantic_extra__:
-            raise UsageError(f"messages[{n}].{next(iter(message.__pydantic_extra__))}: unknown key")
+            raise WrongRequest(
+                f"messages[{n}].{next(iter(message.__pydantic_extra__))}: unknown key"
+            )
     return with_sources(check_lengths(given, settings.limits), wanted.data.sources)
 
 
 def check_lengths(messages: Sequence[Message], limits: LimitSettings) -> tuple[Message, ...]:
     """Return the messages. Raises UsageError if there are none, too many, or too long ones."""
     if not messages:
-        raise UsageError("messages: should have at least one entry")
+        raise WrongRequest("messages: should have at least one entry")
     if len(messages) > limits.messages:
-        raise UsageError(f"messages: at most {limits.messages} are accepted")
+        raise WrongRequest(f"messages: at most {limits.messages} are accepted")
     size = sum(len(message.model_dump_json()) for message in messages)
     if size > limits.message_kb * 1024:
-        raise UsageError(f"messages: at most {limits.message_kb} kB together are accepted")
+        raise WrongRequest(f"messages: at most {limits.message_kb} kB together are accepted")
     for n, message in enumerate(messages):
         _check_parts(message, n)
     return tuple(messages)
@@ -214,7 +217,7 @@ def _check_parts(message: Message, n: int) -> None:
         data = part.get("data") if part.get("type") == "data" else None
         sources = data.get("sources") if isinstance(data, Mapping) else None
         if isinstance(sources, list) and len(sources) > MOST_SOURCES:
-            raise UsageError(f"messages[{n}]: at most {MOST_SOURCES} sources are accepted")
+            raise WrongRequest(f"messages[{n}]: at most {MOST_SOURCES} sources are accepted")
 
 
 def with_sources(
@@ -245,9 +248,9 @@ def turn_options(
     if wanted.connector is not None:
         given["connector"] = _check_connector(wanted.connector, settings)
     if wanted.locale and not is_language_tag(wanted.locale):
-        raise UsageError(f"options.locale: {no_language_tag(wanted.locale)}")
+        raise WrongRequest(f"options.locale: {no_language_tag(wanted.locale)}")
     if len(json.dumps(wanted.metadata)) > METADATA_KB * 1024:
-        raise UsageError(f"options.metadata: at most {METADATA_KB} kB are accepted")
+        raise WrongRequest(f"options.metadata: at most {METADATA_KB} kB are accepted")
     if search is not None:
         given["search"] = search
     headers = request.headers
@@ -264,7 +267,7 @@ def _check_connector(named: str | Sequence[str], settings: ServerSettings) -> An
     allowed = settings.allow.connectors
     for id in connector_ids(named):
         if id not in allowed:
-            raise UsageError(
+            raise WrongRequest(
                 f"options.connector: {_shorten(id)!r} is not one that clients may choose"
             )
     return named

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from groundhook.host.app.host import Host
 from groundhook.host.chats.ports import RequestKey
-from groundhook.host.core.errors import StorageError, UsageError
+from groundhook.host.core.errors import StorageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.chats import Owner
 from groundhook.host.core.types.events import Event, Text
@@ -24,6 +24,7 @@ from groundhook.host.server import request_body
 from groundhook.host.server.caller import Caller
 from groundhook.host.server.idempotency import digest_of
 from groundhook.host.server.kept_turns import is_read_elsewhere, requested_turn
+from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.running import (
     OnDisconnect,
@@ -223,7 +224,7 @@ def turn_headers(call: Call, running: TurnLog) -> dict[str, str]:
 def _after(call: Call) -> int:
     given = call.request.headers.get("last-event-id") or call.request.query_params.get("after", "0")
     if not (given.isascii() and given.isdecimal() and len(given) < 20):
-        raise UsageError("Last-Event-ID, or `after`, must be the id of an event: a whole number")
+        raise WrongRequest("Last-Event-ID, or `after`, must be the id of an event: a whole number")
     return min(int(given), LARGEST)
 
 
@@ -231,7 +232,7 @@ def _types(call: Call) -> frozenset[str]:
     given = call.request.query_params.get("events", "")
     types = frozenset(name for name in given.split(",") if name)
     if unknown := sorted(types - TYPES):
-        raise UsageError(
+        raise WrongRequest(
             f"events: no event type {unknown[0][:80]!r}", hint=", ".join(sorted(TYPES))
         )
     return types

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -16,6 +17,8 @@ from groundhook.host.core.types.search import SearchType
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, serving
+from tests.server.conftest import APP, settings, write
+from tests.server.conftest import serving as serving_app
 
 SECRET = "PLANTED_KEY_0123456789"  # looks like the name of a variable
 PACKAGE = {"connector": "extractive", "search": {"web": True, "kb": True}}
@@ -172,6 +175,30 @@ async def test_a_guess_at_a_variable_is_not_confirmed(make_app: MakeApp) -> None
         for guess in ("staging", "testing"):
             with pytest.raises(UsageError, match=f"no assistant '{guess}'"):
                 host.app.package(guess)
+
+
+FAR = json.dumps({"type": "openai", "options": {"model": "$ENV.STAGE", "host": "http://a.test"}})
+
+
+def test_a_guess_at_a_variable_in_a_request_is_not_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAGE", "staging")
+    app = write(
+        tmp_path / "app", {**APP, "connectors/far.conn.yao": FAR, "agent/agent.yml": settings()}
+    )
+    with serving_app(app) as served, served.client() as client:
+        for guess in ("staging", "testing"):
+            asked = {"assistant": "talks", "text": "?"}
+            for body in (
+                {**asked, guess: 1},
+                {**asked, "options": {"connector": guess}},
+                {**asked, "options": {"locale": f"{guess}!"}},
+                {"assistant": "talks", "messages": [{"role": "user", "content": "?", guess: 1}]},
+            ):
+                assert guess in client.post("/api/turns", json=body).json()["detail"]
+            unknown = client.post(f"/api/turns?events={guess}", json=asked).json()
+            assert guess in unknown["detail"]
 
 
 async def test_a_short_key_in_the_address_of_an_api_is_shown_as_its_variable(

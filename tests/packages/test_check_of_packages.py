@@ -196,6 +196,52 @@ async def test_schemas_of_a_packages_own_tools_are_read_and_describe_them(
     ]
 
 
+async def test_what_tools_ts_exports_and_no_model_can_call_is_reported_with_its_line(
+    make_app: MakeApp,
+) -> None:
+    code = """import { Slow } from "./helper";
+        export { Slow as Late };
+        export const schemas = { Conform: {}, "Late": {} };
+        /** Confirm an order. */
+        export function Confirm(args: { id: string }) { return args.id; }
+        export async function* Each() { yield 1; }
+        function* Own() { yield 1; }
+        export class Desk { static Open() { return [...Own()]; } }
+        export class Held { open = 1; Close() { return 1; } }
+        export const Walk = function* () { yield new Held(); };
+        """
+    helper = """export function* Slow() { yield 1; }
+        export const schemas = { Nothing: {} };
+        """
+    root = make_app(
+        {
+            "assistants/a/package.yao": "{}",
+            "assistants/a/src/tools.ts": "".join(f"{line.strip()}\n" for line in code.splitlines()),
+            "assistants/a/src/helper.ts": helper,
+        }
+    )
+    offered, result = "is exported, but not offered as a tool", "export a function that returns the"
+    file = "assistants/a/src/tools.ts"
+    assert await findings(root) == [
+        f"{file}:3:26: warning: schemas.Conform describes no exported function"
+        " (did you mean 'Confirm'?)",
+        f"{file}:3:39: warning: schemas.Late describes no exported function (known: Confirm)",
+        f"{file}:6:24: warning: Each {offered}: it is a generator ({result} result)",
+        f"{file}:8:14: warning: Desk {offered}: static methods of a class are not called"
+        f" ({result} result)",
+        f"{file}:10:14: warning: Walk {offered}: it is a generator ({result} result)",
+    ]
+
+
+async def test_the_provider_of_a_web_search_is_suggested_whatever_its_case(
+    make_app: MakeApp,
+) -> None:
+    package = {"search": {"web": {"provider": "SerpAPI"}}}
+    root = make_app({"assistants/a/package.yao": json.dumps(package)})
+    [found] = await findings(root)
+    assert found.endswith("no web search provider 'SerpAPI' (did you mean 'serpapi'?)")
+
+
 @pytest.mark.parametrize(
     ("prompts", "expected"),
     [
