@@ -34,6 +34,7 @@ from groundhook.host.core.errors import HostError, StorageError, UsageError
 from groundhook.host.core.types.base import well_formed
 from groundhook.host.core.types.fields import LARGEST, FieldType, field_value
 
+AGAIN = "export it again; complete documents before that are added"
 _VERSION = 1
 # passages that one call of a thread reads: the call takes longer than reading a passage
 _PASSAGES_READ = 64
@@ -241,8 +242,10 @@ class ExportReader:
             if len(line) == _LONGEST_LINE:
                 raise self._not_exported(f"more than {_LONGEST_LINE >> 20} million characters")
             raise StorageError(
-                f"{self.name!r} is truncated at line {self._number}",
-                hint="export it again; everything before this line is added",
+                f"{self.name!r} is truncated at line {self._number}"
+                if line or self._number > 1
+                else f"{self.name!r} is empty",
+                hint=AGAIN,
             )
         try:
             read: Mapping[str, Any] = json.loads(line)
@@ -258,8 +261,10 @@ class ExportReader:
         try:
             return self._file.readline(_LONGEST_LINE)
         except (OSError, EOFError, UnicodeDecodeError, zlib.error) as exc:
+            reason = "it is not UTF-8" if isinstance(exc, UnicodeDecodeError) else exc
             raise StorageError(
-                f"{self.name!r} cannot be read from line {self._number} on: {exc}"
+                f"{self.name!r} cannot be read from line {self._number} on: {reason}",
+                hint=AGAIN,
             ) from exc
 
     def _not_exported(self, why: str) -> UsageError:

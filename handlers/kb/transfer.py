@@ -132,8 +132,11 @@ class Transfer:
                         await writer.add(document)
         finally:  # also store what was read of a truncated file
             await writer.flush()
-        if read != writer.documents + unchanged:
-            raise StorageError(f"{reader.name!r} announces {read} documents and has another number")
+        if read != (there := writer.documents + unchanged):
+            raise StorageError(
+                f"{reader.name!r} has {there} documents, and its last line announces {read}",
+                hint="export it again; the documents that it has are added",
+            )
         return TransferResult(
             collection=id,
             documents=writer.documents,

@@ -25,7 +25,9 @@ def add_option(event: Failed | Warned) -> Failed | Warned:
     if lacks := _LACKS.search(event.message):
         part = lacks[1] or lacks[2] or lacks[3]
         option = f"give --{part}" if part else "give --user, --team or --tenant"
-        return event.model_copy(update={"hint": option})
+        # The error of a search has its hint, for programs, in its message.
+        message = event.message.removesuffix(" (the identity needs a tenant_id)")
+        return event.model_copy(update={"message": message, "hint": option})
     return event
 
 

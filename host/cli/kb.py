@@ -24,7 +24,7 @@ from groundhook.host.cli.tables import table
 from groundhook.host.core.types.events import Failed, Warned
 from groundhook.host.output.tree import duration
 
-FEED = Path("-")
+FEED = "-"
 
 
 class Added(Protocol):
@@ -58,7 +58,6 @@ for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.cal
     "paths",
     nargs=-1,
     required=True,
-    type=click.Path(path_type=Path, allow_dash=True),
     metavar="PATH...",
 )
 @options.common
@@ -71,7 +70,7 @@ for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.cal
 )
 def add(
     collection: str,
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     app: Path,
     tenant: str,
     prune: bool | None,
@@ -87,7 +86,9 @@ def add(
     something could not be added; everything else was added.
     """
     report = Report(json=as_json)
-    files = [path for path in paths if path != FEED]
+    if "" in paths:  # as a path it would be the current folder
+        raise click.UsageError("a PATH is empty: is a variable of the shell not set?")
+    files = [Path(path) for path in paths if path != FEED]
 
     async def work() -> int:
         began = time.monotonic()
@@ -157,7 +158,10 @@ def list_(
                 )
                 for id, each in stored
             ]
-            report.show(table(columns, rows, numbers=("chunks", "size"), ids=("document",)))
+            if rows:
+                report.show(table(columns, rows, numbers=("chunks", "size"), ids=("document",)))
+            else:
+                report.show(f"No documents in {', '.join(entry.id for entry in listed)}.")
         elif listed:
             rows = [
                 (

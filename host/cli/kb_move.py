@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
+import anyio.to_thread
 import click
 from rich.progress import MofNCompleteColumn
 
@@ -28,6 +29,7 @@ from groundhook.host.core.errors import UsageError
 from groundhook.host.output.tree import duration
 
 STANDARD = Path("-")  # standard input or output
+GZIP = b"\x1f\x8b"  # the beginning of a compressed file
 
 
 @click.command("rebuild", short_help="Rebuild a collection as it is declared now.")
@@ -130,8 +132,9 @@ def import_(collection: str, file: Path, app: Path, as_json: bool, debug: bool, 
                 progress(
                     report, f"importing {collection}", chunks, MofNCompleteColumn(), Rate()
                 ) as update,
-                _open_input(file) as lines,
+                _open_input(file) as stored,
             ):
+                lines = await anyio.to_thread.run_sync(_text_of, stored)
                 done = await host.kb.import_documents(
                     collection, lines, embed=embed, progress=update
                 )
@@ -171,7 +174,7 @@ def _open_output(file: Path) -> Iterator[IO[str]]:
     is_file = there.is_file() or not there.exists()
     unfinished = there.with_name(f"{there.name}.part") if is_file else there
     try:
-        with _open_file(unfinished, "wt", compressed=file.suffix == ".gz") as out:
+        with _open_file(unfinished, compressed=file.suffix == ".gz") as out:
             yield out
         if is_file:
             unfinished.replace(there)
@@ -183,19 +186,26 @@ def _open_output(file: Path) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _open_input(file: Path) -> Iterator[IO[str]]:
-    if file == STANDARD:
-        yield io.TextIOWrapper(standard_input(), encoding="utf-8", newline="\n")
-        return
+def _open_input(file: Path) -> Iterator[io.BufferedReader]:
     try:
-        with _open_file(file, "rt", compressed=file.suffix == ".gz") as lines:
-            yield lines
+        with standard_input() if file == STANDARD else file.open("rb") as stored:
+            yield stored
     except OSError as exc:
         raise UsageError(f"{str(file)!r} cannot be read: {exc.strerror or exc}") from exc
 
 
-def _open_file(file: Path, mode: str, *, compressed: bool) -> IO[str]:
+def _text_of(stored: io.BufferedReader) -> IO[str]:
+    """Return the text of a stream, decompressed if it is compressed, whatever its name. Waits for
+    the beginning of the stream."""
+    compressed = stored.peek(2).startswith(GZIP)
+    data = cast(
+        "IO[bytes]", gzip.GzipFile(str(stored.name), fileobj=stored) if compressed else stored
+    )
+    return io.TextIOWrapper(data, encoding="utf-8-sig", newline="\n")
+
+
+def _open_file(file: Path, *, compressed: bool) -> IO[str]:
     if compressed:
         # The default level takes ten times as long, for a file that is a sixth smaller.
-        return cast("IO[str]", gzip.open(file, mode, encoding="utf-8", compresslevel=3))
-    return cast("IO[str]", file.open(mode, encoding="utf-8", newline="\n"))
+        return cast("IO[str]", gzip.open(file, "wt", encoding="utf-8", compresslevel=3))
+    return file.open("w", encoding="utf-8", newline="\n")

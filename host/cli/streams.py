@@ -7,7 +7,7 @@ import io
 import os
 import select
 import sys
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from groundhook.host.core.errors import UsageError
 
@@ -69,7 +69,7 @@ def end_input() -> None:
         os.write(_ending[1], b".")
 
 
-def standard_input() -> BinaryIO:
+def standard_input() -> io.BufferedReader:
     """Return standard input for a command that reads it. Raises UsageError if it was closed."""
     if "stdin" in _closed:
         raise UsageError(

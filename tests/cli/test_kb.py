@@ -65,6 +65,33 @@ def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, sh
     assert groundhook("kb", "remove", "notes", "pens.md").code == 1
 
 
+def test_a_collection_without_documents_is_listed_as_empty(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    assert groundhook("kb", "list", "notes").out == "No documents in notes.\n"
+
+
+def test_an_empty_path_is_refused_and_is_not_the_current_folder(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    refused = groundhook("kb", "add", "notes", "docs", "")
+    assert refused.code == 2
+    assert refused.err.startswith("error: a PATH is empty: is a variable of the shell not set?")
+    assert groundhook("kb", "list", "notes").out == "No documents in notes.\n"
+
+
+def test_a_search_that_lacks_the_tenant_names_its_option_alone(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "kb/notes.kb.yao").write_text(
+        '{"embedding": {"provider": "hash"}, "tenant_field": "firm"}', encoding="utf-8"
+    )
+    assert groundhook("search", "kb", "pen", "--collection", "notes").problems == [
+        "error: not permitted: collection 'notes' separates its tenants, and the request names none"
+        " (give --tenant)"
+    ]
+
+
 def test_the_list_tells_documents_of_one_name_apart_by_their_tenants(
     groundhook: Groundhook, shop: Path
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Groundhook
+from tests.cli.conftest import COMMAND, Groundhook
 
 WORDS = '{"name": "Notes", "embedding": {"provider": "hash"}}'
 OTHER = '{"name": "Notes", "embedding": {"provider": "hash", "dimensions": 64}}'
@@ -123,6 +123,31 @@ def test_an_exported_collection_is_imported(groundhook: Groundhook, shop: Path) 
         groundhook("kb", "export", "piped", "-").out.count("thé") == streamed.out.count("thé") > 0
     )
     assert not list(shop.glob("*.part"))
+
+
+def test_a_compressed_export_is_imported_whatever_its_name_and_from_a_pipe(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    groundhook("kb", "add", "notes", "docs")
+    groundhook("kb", "export", "notes", "notes.jsonl.gz")
+    whole = (shop / "notes.jsonl.gz").read_bytes()
+    (shop / "compressed.jsonl").write_bytes(whole)
+    (shop / "plain.gz").write_bytes(b"\xef\xbb\xbf" + gzip.decompress(whole))  # with a mark
+    for name in ("compressed.jsonl", "plain.gz"):
+        groundhook("kb", "remove", "piped", "--all")
+        imported = groundhook("kb", "import", "piped", name)
+        assert imported.out.startswith("Imported 1 document (1 chunk) into piped in ")
+    groundhook("kb", "remove", "piped", "--all")
+    with (shop / "notes.jsonl.gz").open("rb") as exported:
+        done = subprocess.run(
+            [COMMAND, "kb", "import", "piped", "-"],
+            stdin=exported,
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=shop,
+        )
+    assert done.stdout.startswith("Imported 1 document (1 chunk) into piped in ")
 
 
 def test_an_export_replaces_a_file_only_when_it_is_requested(

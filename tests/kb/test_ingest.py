@@ -23,7 +23,8 @@ from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.host.cli.progress import ProgressLines
-from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.host.core.app_settings import KBStorageSettings
+from groundhook.host.core.errors import StorageError, UnknownName, UsageError
 from groundhook.host.core.types.collection_spec import (
     ChunkSpec,
     EmbeddingSpec,
@@ -428,6 +429,17 @@ async def test_the_first_of_many_small_documents_are_reported_and_stored_long_be
                 await anyio.lowlevel.checkpoint()
         assert max(progress) > 0
         tasks.cancel_scope.cancel()
+
+
+async def test_a_full_disk_is_the_error_of_an_add_also_while_documents_wait_to_be_stored(
+    opens: Opens, write: Writes
+) -> None:
+    folder = write({f"{n}.txt": f"pear {n}" for n in range(200)})
+    full = KBStorageSettings(idle_s=20, reserve_mb=1 << 30)
+    async with opens(storage=full) as kb:
+        for _ in range(3):
+            with pytest.raises(StorageError, match="of disk are free"):
+                await kb.add("docs", [folder])
 
 
 async def test_a_text_of_one_endless_line_is_added_in_bounded_memory(

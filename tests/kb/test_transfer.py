@@ -402,10 +402,14 @@ async def test_what_was_read_of_a_file_that_was_cut_is_there(opens: Opens, write
     [
         (lambda text: text[: len(text) // 2], StorageError, "is truncated at line"),
         (lambda text: text[: text.rindex("\n", 0, -1) + 1], StorageError, "is truncated at line"),
-        (lambda text: text.replace('{"end": 6}', '{"end": 7}'), StorageError, "another number"),
+        (
+            lambda text: text.replace('{"end": 6}', '{"end": 7}'),
+            StorageError,
+            "has 6 documents, and its last line announces 7",
+        ),
         (lambda _text: "hello\n", UsageError, r"not a collection.*line 1: not JSON"),
         (lambda _text: '{"x": 1}\n', UsageError, "not a collection that"),
-        (lambda _text: "", StorageError, "is truncated at line 1"),
+        (lambda _text: "", StorageError, "is empty"),
         (lambda text: text + '{"end": 6}\n', UsageError, "line 15: more after its end"),
         (
             lambda text: text.replace('"vector": "', '"vector": "é'),

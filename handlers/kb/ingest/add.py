@@ -162,12 +162,11 @@ class _Add:
                         self._enter_failure(loaded.item, cut)
                 for portion in self.builder.portions(cuts):
                     documents = await self.builder.build(portion, self._report_share)
-                    await ready.send(
-                        [
-                            (cut.loaded.item, document)
-                            for cut, document in zip(portion, documents, strict=True)
-                        ]
-                    )
+                    items_of = [cut.loaded.item for cut in portion]
+                    try:
+                        await ready.send(list(zip(items_of, documents, strict=True)))
+                    except anyio.BrokenResourceError:
+                        return  # the writer failed, and its error ends the add
 
     async def _find_changed(self, items: Sequence[Item]) -> list[LoadedDocument]:
         """Return the items that are new or changed. Unreadable and unchanged ones are entered in

@@ -27,8 +27,9 @@ def read(data: bytes, name: str, readers: Mapping[str, Reader] = READERS) -> Doc
     suffix = Path(name).suffix.lower()
     reader = readers.get(suffix)
     if reader is None:
+        kind = f"ending in {suffix!r}" if suffix else "without an ending"
         raise IngestError(
-            f"{name!r} was not added: files ending in {suffix or 'nothing'!r} cannot be read",
+            f"{name!r} was not added: files {kind} cannot be read",
             hint=f"these can: {', '.join(sorted([*readers, *TABLES]))}",
         )
     document = reader(data, name) if data else None
