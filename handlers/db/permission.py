@@ -26,7 +26,7 @@ from groundhook.host.core.types.model_options import PermissionColumns
 from groundhook.host.core.types.model_spec import ModelSpec
 from groundhook.host.core.types.turn import Constraints, Identity
 
-SEND_IDENTITY = "send an identity with the request; on the command line --user, --team or --tenant"
+SEND_IDENTITY = "send an identity with the request"
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from groundhook.host.cli.edge import DEBUG_HINT
-from groundhook.host.cli.hints import add_option, omit_hook
+from groundhook.host.cli.hints import add_option, add_option_to_search, omit_hook
 from groundhook.host.cli.report import Report
-from groundhook.host.core.types.events import Event, Failed, Warned
+from groundhook.host.core.types.events import Event, Failed, SearchComplete, Warned
 
 if TYPE_CHECKING:
     from groundhook.host.output.terminal import Terminal
@@ -44,6 +44,8 @@ class View:
             return
         if isinstance(event, Failed | Warned):
             event = add_option(event)
+        elif isinstance(event, SearchComplete):
+            event = add_option_to_search(event)
         if self._report.json:
             self._report.line(event)
         else:

@@ -57,6 +57,22 @@ def test_db_check_says_what_differs_and_ends_with_1(groundhook: Groundhook, shop
     assert [(line["column"], line["aspect"]) for line in lines] == [("cost", "column")]
 
 
+def test_a_search_that_lacks_an_identity_names_the_options_of_the_command_line(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    model = shop / "models/product.mod.yao"
+    whose = '"option": {"permission": true}, "columns"'
+    model.write_text(model.read_text().replace('"columns"', whose, 1))
+    (shop / "assistants/owned").mkdir()
+    package = '{"db": {"models": ["product"]}, "search": {"db": true}, "connector": "plain"}'
+    (shop / "assistants/owned/package.yao").write_text(package)
+    searched = groundhook("search", "db", "red pen", "--model", "product")
+    chatted = groundhook("chat", "owned", "red pen")
+    for shown in (searched.err, chatted.out):
+        assert "the request has no identity (give --user, --team or --tenant)" in shown
+        assert "send an identity" not in shown
+
+
 def test_search_lists_what_was_found_with_scores(groundhook: Groundhook) -> None:
     ran = groundhook("search", "db", "products cheaper than 10", "--model", "product")
     assert (ran.code, ran.err) == (0, "")

@@ -134,6 +134,44 @@ def test_what_no_assistant_of_the_caller_searches_is_not_read(serve: Serve) -> N
         assert (answered["items"], answered["error"]) == ([], "the search failed")
 
 
+def test_a_hook_cites_a_collection_of_the_app_that_no_assistant_lists_and_its_link_is_read(
+    tmp_path: Path,
+) -> None:
+    hook = """export function Create(ctx, messages) {
+      ctx.search.KB(messages[0].content, { collections: ["notes"] });
+      return null;
+    }"""
+    app = write(
+        tmp_path / "app",
+        {
+            "agent/agent.yml": settings(),
+            "kb/notes.kb.yao": '{ "name": "Notes", "embedding": { "provider": "hash" } }',
+            "assistants/tea/package.yao": '{ "name": "Tea", "connector": "extractive" }',
+            "assistants/tea/index.ts": hook,
+            "assistants/other/package.yao": "{}",
+            "assistants/other/kb/own.kb.yao": '{ "embedding": { "provider": "hash" } }',
+            "notes/tea.md": "Black tea takes four minutes.\n",
+        },
+    )
+
+    from groundhook.host.app.opening import open_host
+
+    async def add() -> None:
+        async with open_host(app) as host:
+            for name in ("notes", "agents.other.own"):
+                await host.add_documents(name, app / "notes/tea.md")
+
+    run_apart(add)
+    ask = {"assistant": "tea", "text": "How long does black tea take?"}
+    keys = [{"name": "narrow", "key": READER, "assistants": ["tea"], "scopes": ["chat"]}]
+    write(app, {"agent/agent.yml": settings(auth={"keys": keys})})
+    with serving(app) as served, served.client(READER) as client:
+        accept = {"accept": "application/json"}
+        [cited] = client.post("/api/turns", json=ask, headers=accept).json()["citations"]
+        assert "four minutes" in client.get(cited["url"]).json()["passages"][0]["content"]
+        assert client.get("/api/sources/kb/agents.other.own/tea.md").status_code == 404
+
+
 def test_metrics_have_counts_and_no_words_of_anybody(served: Served) -> None:
     with served.client(OTHER) as client:
         client.post("/api/turns", json={"assistant": "tea", "text": "all teas"}).read()
