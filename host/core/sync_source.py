@@ -34,14 +34,16 @@ class SyncRecord:
 @dataclass(frozen=True, kw_only=True)
 class SyncBatch:
     """A part of a listing. `position` is where the next part begins (opaque; only its source reads
-    it), `total` the source's count of all records. `last`: nothing follows. `folded` counts the
-    records that the listing has omitted so far because others of it are the same; `notes` are lines
-    for the report."""
+    it), `total` the source's count of all records. `last`: nothing follows. `resumable`: after an
+    interruption another sync can continue at `position`; otherwise it lists everything again.
+    `folded` counts the records that the listing has omitted so far because others of it are the
+    same; `notes` are lines for the report."""
 
     records: Sequence[SyncRecord]
     position: str
     total: int
     last: bool
+    resumable: bool = True
     folded: int = 0
     notes: Sequence[str] = ()
 
@@ -129,6 +131,7 @@ class ListedDocuments:
             position=str(end),
             total=len(self._records),
             last=end >= len(self._records),
+            resumable=False,
             notes=self._notes,
         )
 

@@ -1,9 +1,9 @@
 """Synchronises a toolkit's collections with a source: reads its records part by part, puts the
 documents of new and changed ones, and removes those of records that no longer exist. An interrupted
-sync continues where it stopped; files are listed again. Only changes are read while the source
-proves that it can list them, and everything at least once a day. Records are removed only after a
-complete listing, and never more than a share of them without `force`. After any failure the
-documents of earlier syncs stay searchable.
+sync continues where it stopped; files and several sources are listed again. Only changes are read
+while the source proves that it can list them, and everything at least once a day. Records are
+removed only after a complete listing, and never more than a share of them without `force`. After
+any failure the documents of earlier syncs stay searchable.
 """
 
 from __future__ import annotations
@@ -227,7 +227,8 @@ class _Sync:
         )
         changed = {id: record for id, record in records.items() if id not in same}
         done = await self._put_changed(run, changed, known) if changed else {}
-        await _in_thread(self.state.keep, self.toolkit, run, done, sorted(same), batch.position)
+        position = batch.position if batch.resumable else ""
+        await _in_thread(self.state.keep, self.toolkit, run, done, sorted(same), position)
         added = sum(id not in known for id in done)
         self.report = replace(
             self.report,

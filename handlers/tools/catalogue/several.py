@@ -167,6 +167,7 @@ class SeveralSources:
             position=self._at,
             total=sum(seen.totals.values()) - len(seen.folded),
             last=last,
+            resumable=False,
             folded=len(seen.folded),
             notes=seen.notes,
         )

@@ -83,6 +83,7 @@ class FileSource:
             position=str(end),
             total=len(self._packages),
             last=end >= len(self._packages),
+            resumable=False,  # the file may change
         )
 
     def _read(self) -> Sequence[Mapping[str, Any]]:
