@@ -167,6 +167,14 @@ class Cursor(Meanings):
         topic, of_kind = self.about.relation, self.lexicon.of_kind
         return (of_kind(kind, topic) if topic else None) or of_kind(kind)
 
+    def doubts(self, start: int, end: int, kind: str, field: Field) -> tuple[str, ...]:
+        """Return a note that the words from `start` to `end`, which name only the kind of a field,
+        may mean another one; empty if no other fits as well."""
+        others = " or ".join(repr(one.name) for one in self.lexicon.fitting_too(kind, field))
+        typed = self.text(start, end)
+        note = f"{typed!r} was read as {field.name!r}; it may mean {others} as well"
+        return (note,) if others else ()
+
     def date_of_kind(self, kind: str) -> Field | None:
         """Return the date of a kind, such as that of birth: of the current topic, else of the
         model's records."""

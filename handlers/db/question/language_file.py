@@ -94,6 +94,7 @@ class DateWords(Value):
     months: Annotated[tuple[Words, ...], Means(when.Month)]
     weekdays: Annotated[tuple[Words, ...], Means(when.Weekday)]
     unclear: Annotated[Words, Means(when.Unclear)] = ()
+    birthdays: Annotated[Words, Means(when.Birthday)] = ()
     ordinals: Words = ()
     decades: Words = ()
 
@@ -154,6 +155,7 @@ class LanguageFile(Value):
     or_: Annotated[Words, Means(sense.Or)] = Field((), alias="or")
     links: Annotated[Words, Means(sense.ValueLink)]
     equals: Annotated[Words, Means(sense.Equals)]
+    missing: Annotated[Words, Means(sense.Missing)] = ()
     contains: Annotated[Words, Means(sense.Contains)]
     called: Annotated[Words, Means(sense.Called)]
     numerals: Annotated[dict[float, Words], Means(sense.Numeral)]

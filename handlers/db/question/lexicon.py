@@ -209,9 +209,10 @@ class Lexicon:
         if forms and all(len(word) > 2 or len(phrase) > 1 for word in phrase):
             keys.append((self.roots, tuple(map(self.vocabulary.root, phrase))))
         for table, key in keys:
+            period = sense.has(self.vocabulary.phrases.get(key, ()), when.Period)
             there = table.setdefault(key, [])
-            if meaning not in there:
-                there.append(meaning)
+            if meaning not in there and (key == phrase or not period):
+                there.append(meaning)  # what "lasts" 60 minutes is not "last week"
 
     def copy(self) -> Lexicon:
         """Return a lexicon to which phrases can be added without changing this one."""
@@ -302,15 +303,30 @@ class Lexicon:
         return self._fields_of_kind[key]
 
     def _rank_fields(self, kind: str, kinds: tuple[str, ...], relation: str) -> list[Field]:
-        order = {word: place for place, word in enumerate(self.vocabulary.kinds.get(kind, ()))}
-        fitting = (one for one in self.fields.values() if one.kind in kinds and not one.hidden)
-        places: dict[Field, int] = {}
-        for one in fitting:
-            own = one.name.rpartition(".")[0] == relation and one.name != self.schema.key
-            words = words_of(one) & order.keys() if own else None
-            if words and not (kind == "year" and self._is_rate(one)):
-                places[one] = min(order[word] for word in words)
+        own = (
+            one
+            for one in self.fields.values()
+            if one.kind in kinds
+            and not one.hidden
+            and one.name.rpartition(".")[0] == relation
+            and one.name != self.schema.key
+            and not (kind == "year" and self._is_rate(one))
+        )
+        places = {one: place for one in own if (place := self._place(kind, one)) is not None}
         return sorted(places, key=lambda one: places[one])
+
+    def _place(self, kind: str, candidate: Field) -> int | None:
+        """Return the place of the best word of a kind that the field has; None without one."""
+        words = words_of(candidate)
+        places = (i for i, one in enumerate(self.vocabulary.kinds.get(kind, ())) if one in words)
+        return next(places, None)
+
+    def fitting_too(self, kind: str, chosen: Field) -> list[Field]:
+        """Return the other fields of the same record that fit a kind as well as the chosen one: the
+        cost of labour beside that of parts."""
+        relation, place = chosen.name.rpartition(".")[0], self._place(kind, chosen)
+        alike = self._of_kind(kind, ("integer", "number"), relation) if place is not None else []
+        return [one for one in alike if one != chosen and self._place(kind, one) == place]
 
     def _is_rate(self, candidate: Field) -> bool:
         """Return whether a field is an amount for a length of time, such as a "salary per year"."""

@@ -27,6 +27,7 @@ LIKE = {
     **{kind: (kind,) for kind in ("weight", "volume", "speed", "percent")},
 }
 LONGEST_LIFE = 120  # years
+HOURS = 24  # of a day
 
 
 def bounded_field(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found | None:
@@ -65,7 +66,7 @@ def _of_comparison(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found
             return field, cursor.after(end)
     before = field_before(cursor, draft, i)
     same = before if before and before.kind in NUMBERS else None
-    return _until(same or _unnamed(cursor, bound.last), end)
+    return _until(same or _unnamed(cursor, bound), end)
 
 
 def _until(field: Field | None, end: int) -> Found | None:
@@ -151,15 +152,24 @@ def _of_clear_unit(cursor: Cursor, bound: Bound) -> Found | None:
     return _until(cursor.field_of_kind(amount.kind), amount.end) if clear else None
 
 
-def _unnamed(cursor: Cursor, amount: Amount) -> Field | None:
+def _unnamed(cursor: Cursor, bound: Bound) -> Field | None:
     """Return the field of a mere number: a price, or the only number there is. Of persons it may be
     an age."""
-    end, price = amount.end, cursor.field_of_kind("money")
-    if cursor.unknown(end) or cursor.counts(end) or cursor.is_(end, sense.ModelRef):
+    amount, price = bound.last, cursor.field_of_kind("money")
+    end = amount.end
+    counts = cursor.unknown(end) or cursor.counts(end) or cursor.is_(end, sense.ModelRef)
+    if counts or _may_be_hours(cursor, bound):
         return None
     if not cursor.lexicon.of_persons:
         return price or cursor.only_number()
     return price if amount.value > LONGEST_LIFE or rated(cursor, end) else None
+
+
+def _may_be_hours(cursor: Cursor, bound: Bound) -> bool:
+    """ "between 9 and 11", of records that have a time of the day."""
+    timed = any(one.kind == "moment" for one in cursor.lexicon.schema.visible)
+    hours = all(one.value % 1 == 0 and 0 <= one.value <= HOURS for one in bound.amounts)
+    return timed and hours and bound.op == "between"
 
 
 def _of_unit(cursor: Cursor, amount: Amount, named: Field) -> Field:

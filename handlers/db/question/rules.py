@@ -12,11 +12,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from groundhook.handlers.db.question import sense, when
-from groundhook.handlers.db.question.cursor import TIMES, Cursor
+from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.parsed import About, Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
-from groundhook.handlers.db.question.rules_figure import figure, figures, grouped, ranked
+from groundhook.handlers.db.question.rules_figure import (
+    figure,
+    figures,
+    grouped,
+    ranked,
+    rate_of_bound,
+)
 from groundhook.handlers.db.question.rules_negation import (
     condition,
     excepted,
@@ -72,6 +78,18 @@ def having(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         return constraint(end, field.name, "not null")
     some = field.kind == "integer" or field == cursor.lexicon.of_kind("debt")
     return constraint(end, field.name, ">", 0) if some else None
+
+
+def having_related(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
+    """ "with orders": related records without a further condition."""
+    word = cursor.take(i, sense.Having)
+    related = cursor.take(word[1], sense.RelationRef) if word else None
+    if word is None or related is None or cursor.is_(word[1], sense.FieldRef):
+        return None
+    if not cursor.lexicon.schema.relations[related[0].relation].many:
+        return None
+    last = cursor.ended(related[1]) or cursor.is_(related[1], sense.And, sense.Or, sense.But)
+    return constraint(related[1], related[0].relation, "not null") if last else None
 
 
 def _goes_on(cursor: Cursor, draft: Parsed, i: int, end: int) -> bool:
@@ -230,11 +248,19 @@ def _says_only(cursor: Cursor, draft: Parsed, i: int, field: Field) -> bool:
     article = cursor.is_(before, when.Definite, sense.Single)
     if repeated or article or cursor.lexicon.is_kind(field, "made"):
         return False
+    behind = cursor.past_one(end, sense.Equals)
+    # "who was on vacation last week" is not about a number of days
+    timed = field.kind in NUMBERS and dated(cursor, behind) is not None
+    alone = (cursor.ended(behind) or timed) and (behind > end or _is_predicate(cursor, i))
+    return alone or (field.kind in TIMES and cursor.is_(end, sense.ModelRef))
+
+
+def _is_predicate(cursor: Cursor, i: int) -> bool:
+    """Return whether a word such as "is" comes before a position, with fillers between at most."""
+    before = i - 1
     while cursor.is_(before, sense.Filler) and not cursor.is_(before, sense.Equals):
         before -= 1
-    behind = cursor.past_one(end, sense.Equals)
-    alone = cursor.ended(behind) and (behind > end or cursor.is_(before, sense.Equals))
-    return alone or (field.kind in TIMES and cursor.is_(end, sense.ModelRef))
+    return cursor.is_(before, sense.Equals)
 
 
 def nothing(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
@@ -264,6 +290,7 @@ RULES: tuple[Rule, ...] = (
     how_much,
     of_age,
     verb_led,
+    rate_of_bound,
     grouped,
     preposition_rule,
     time_of_day,
@@ -274,6 +301,7 @@ RULES: tuple[Rule, ...] = (
     limit,
     number,
     field_led,
+    having_related,
     having,
     values_rule,
     condition,

@@ -124,15 +124,25 @@ def _alone(cursor: Cursor, field: Field, i: int, at: int) -> Parsed | None:
     direction = cursor.take(after, sense.Direction)
     if direction and not cursor.many(field):
         return Parsed(direction[1], orders=(Order(field=field.name, order=direction[0].order),))
+    linked = cursor.is_(after, sense.ValueLink)
     if field.kind == "boolean":
-        truth = cursor.take(at, sense.Truth) if cursor.is_(after, sense.ValueLink) else None
-        return constraint(
-            truth[1] if truth else after, field.name, "=", not truth or truth[0].value
-        )
-    asked = cursor.is_(i - 1, sense.QuestionWord)  # "which state is Dallas in?"
-    new = field.kind == "text" and not field.options and not asked
-    found = literal(cursor, at) if new and cursor.is_(after, sense.Equals) else None
+        return _flag(field, after, cursor.take(at, sense.Truth) if linked else None)
+    if linked and cursor.is_(at, sense.Missing):
+        return constraint(cursor.after(at), field.name, "null") if field.nullable else None
+    return _unknown_value(cursor, field, i, at) if cursor.is_(after, sense.Equals) else None
+
+
+def _unknown_value(cursor: Cursor, field: Field, i: int, at: int) -> Parsed | None:
+    """The "Acme" of "brand is Acme"; in "which state is Dallas in?" no state is."""
+    new = field.kind == "text" and not field.options and not cursor.is_(i - 1, sense.QuestionWord)
+    found = literal(cursor, at) if new else None
     return constraint(found[1], field.name, "=", found[0]) if found else None
+
+
+def _flag(field: Field, after: int, truth: tuple[sense.Truth, int] | None) -> Parsed:
+    """A flag that is named alone, or with a "yes" or "no" behind it."""
+    value, end = (truth[0].value, truth[1]) if truth else (True, after)
+    return constraint(end, field.name, "=", value)
 
 
 def missing(cursor: Cursor, i: int) -> Parsed | None:

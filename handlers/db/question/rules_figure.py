@@ -33,7 +33,7 @@ def figure(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     if not any(word.function == "count" for word in words):
         return _computed(cursor, draft, i, own)
     if own is None:
-        return _count(cursor, end)
+        return _count(cursor, draft, end)
     note = f"{cursor.text(i, end)!r} was read as the sum of {own.name!r}"
     return replace(computed(end, "sum", own), notes=(note,))
 
@@ -50,8 +50,21 @@ def _computed(cursor: Cursor, draft: Parsed, i: int, own: Field | None) -> Parse
     earned = None if cursor.is_(i - 1, sense.SortBy) else _of_kind(cursor, i)
     if earned is not None:
         return computed(end, function, earned)  # "revenue"
+    if all(word.kind for word in words):
+        # "how much money", of records that have none
+        return Parsed(end).unplaced(range(i, end))
+    return _of_words_behind(cursor, draft, i, own, function)
+
+
+def _of_words_behind(
+    cursor: Cursor, draft: Parsed, i: int, own: Field | None, function: str
+) -> Parsed | None:
+    """Return the figure of what the words behind it name, or of what was named before."""
+    end = cursor.after(i)
     at, model, named = _towards(cursor, end)
     if (field := named or _behind(cursor, at, function)) is not None:
+        if function == "sum" and _asks_verb(cursor, i, field):
+            return Parsed(end)
         return replace(computed(cursor.after(at), function, field), named_at=model)
     mention = draft.mention if not draft.aggregates else None  # "the price on average"
     for whole in (mention, _of_records(cursor, at, own, model)):
@@ -60,9 +73,18 @@ def _computed(cursor: Cursor, draft: Parsed, i: int, own: Field | None) -> Parse
     return _in_total(cursor, draft, i, at, function)
 
 
+def _asks_verb(cursor: Cursor, i: int, field: Field) -> bool:
+    """ "how much does a ticket cost": return whether a verb names what is requested, and the field
+    only whose."""
+    rest = range(cursor.after(i), len(cursor.tokens)) if cursor.is_(i, sense.AskedValue) else ()
+    kinds = [verb.kind for at in rest for verb in cursor.all(at, sense.NumberVerb)]
+    known = [kind for kind in kinds if cursor.field_of_kind(kind)]
+    return bool(known) and not cursor.lexicon.is_kind(field, *known)
+
+
 def _behind(cursor: Cursor, i: int, function: str) -> Field | None:
-    """The "price" of "average price", which no number of its own follows."""
-    if cursor.number(cursor.past(cursor.after(i), sense.ValueLink)) is not None:
+    """The "price" of "average price", which no bound of its own follows."""
+    if _is_compared(cursor, cursor.past(cursor.after(i), sense.ValueLink)):
         return None
     return next((one for one in cursor.fields(i) if _measured(cursor, one, function)), None)
 
@@ -157,6 +179,17 @@ def grouped(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     return Parsed(end, aggregates=made, groups=(*names, *more))
 
 
+def rate_of_bound(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
+    """The "per serving" of "under 400 calories per serving", which is reported: no field is known
+    to be such a rate."""
+    bounded = draft.last is not None and draft.pieces[-1].end == i
+    number = bounded and draft.last is not None and isinstance(draft.last.value, (int, float))
+    if not number or not cursor.is_(i, sense.Per) or cursor.anywhere(sense.FigureWord):
+        return None
+    end = cursor.after(cursor.past_one(cursor.after(i), sense.Filler))
+    return Parsed(end).unplaced(range(i, end))
+
+
 def _rate(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """The "per month" of "the average salary per month", if that is what the salary is for."""
     rate = rated(cursor, i)
@@ -202,7 +235,7 @@ def _each(cursor: Cursor, title: Field) -> list[str]:
     return [title.name, *([relation.foreign] if relation else [])]
 
 
-def _count(cursor: Cursor, i: int) -> Parsed | None:
+def _count(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     at = cursor.past(i, sense.Filler, sense.ValueLink, most=2)
     if cursor.is_(at, sense.Different):
         named = cursor.take(cursor.after(at), sense.FieldRef)
@@ -217,7 +250,18 @@ def _count(cursor: Cursor, i: int) -> Parsed | None:
     people = cursor.is_(at, sense.Unit) and not records
     if people and (living := cursor.field_of_kind("population")):
         return Parsed(end, mention=living)  # "how many people live in Texas"
-    return Parsed(i, aggregates=(figure_of("count"),))
+    groups = _of_mention(cursor, draft, i)
+    made = figure_of("count")
+    orders = (Order(field=made.called, order="desc"),) if groups else ()
+    return Parsed(i, aggregates=(made,), groups=groups, orders=orders)
+
+
+def _of_mention(cursor: Cursor, draft: Parsed, i: int) -> tuple[str, ...]:
+    """The "grapes" of "grapes by number of wines"; `i` is the position after the figure."""
+    figure = next((at for at in range(i) if cursor.after(at) == i), 0)
+    text = draft.mention if draft.mention and draft.mention.kind == "text" else None
+    alone = text and cursor.is_(figure - 1, sense.SortBy) and not draft.groups
+    return (text.name,) if text and alone and not cursor.many(text) else ()
 
 
 def _summed(cursor: Cursor, field: Field, i: int) -> bool:
@@ -245,14 +289,14 @@ def _asked(cursor: Cursor, i: int) -> Parsed | None:
 
 
 def extreme(cursor: Cursor, i: int) -> tuple[Field, sense.Sorting, int] | None:
-    """ "highest payment amount": returns a number or a date, its direction, and the position after
-    it."""
+    """ "highest payment amount": returns a number, its direction, and the position after it. Of
+    what is "most borrowed" there is no date."""
     superlative = cursor.take(i, sense.Superlative)
     at = cursor.past_one(cursor.after(i), sense.Filler)
     places = (at, cursor.past_one(at, sense.ModelRef)) if superlative else ()
     at = next((one for one in places if cursor.is_(one, sense.FieldRef)), i)
     field = next(iter(cursor.fields(at)), None)
-    if superlative is None or field is None or not _measured(cursor, field, "max"):
+    if superlative is None or field is None or not _measured(cursor, field, "avg"):
         return None
     return field, superlative[0].order, cursor.after(at)
 

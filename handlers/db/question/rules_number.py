@@ -60,17 +60,20 @@ def _condition(cursor: Cursor, i: int, bound: Bound, field: Field, end: int) -> 
     if len(values) < len(fits):
         return of_no_field(i, end)
     records = end > bound.last.end and cursor.is_(bound.last.end, *RECORDS)
-    whole = cursor.text(i, end)
+    note = f"{cursor.text(i, end)!r} was read as {field.name!r}; records are not counted"
     op, value, end = _compared(cursor, bound, values, end)
-    found = constraint(end, field.name, op, value)
-    if records:
-        note = f"{whole!r} was read as {field.name!r}; records are not counted"
-        return replace(found, notes=(note,))
-    if not bound.last.scale or units_of(cursor, field):
-        return found
-    typed = cursor.text(i, end)
-    note = f"the unit of {field.name!r} is not known: {typed!r} was read without one"
-    return replace(found, notes=(note,))
+    notes = (note,) if records else _notes(cursor, i, bound, field, end)
+    return replace(constraint(end, field.name, op, value), notes=notes)
+
+
+def _notes(cursor: Cursor, i: int, bound: Bound, field: Field, end: int) -> tuple[str, ...]:
+    """Return notes on a unit that is not known, and on other fields that fit as well."""
+    if bound.last.scale and not units_of(cursor, field):
+        typed = cursor.text(i, end)
+        return (f"the unit of {field.name!r} is not known: {typed!r} was read without one",)
+    named = bound.of is not None or any(cursor.names(at, field) for at in range(i, end))
+    kind = bound.last.kind or bound.kind or "money"
+    return () if named else cursor.doubts(i, end, kind, field)
 
 
 def _compared(
@@ -112,7 +115,9 @@ def verb_led(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         field = cursor.field_of_kind(verb.kind)
         at = cursor.past(cursor.after(i), sense.ValueLink, sense.Filler)
         if field is not None and _amount_of_verb(cursor, at, verb.kind):
-            return number(cursor, draft, at, field)
+            found = number(cursor, draft, at, field)
+            doubts = cursor.doubts(i, found.end, verb.kind, field) if found else ()
+            return replace(found, notes=(*found.notes, *doubts)) if found else None
     return None
 
 

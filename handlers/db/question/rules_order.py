@@ -90,11 +90,21 @@ def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue
         if orders := _by_kind(cursor, draft, word.kinds, word.order):
-            found = _ordered(draft, end, orders, one=_one(cursor, i, end))
-            typed = cursor.text(i, end)
-            note = f"{typed!r} was read as an order by {orders[0].field!r}, not as a condition"
-            return replace(found, notes=(note,)) if word.vague else found
+            who = cursor.asks_who() and cursor.ended(end)  # "who has been with us the longest"
+            found = _ordered(draft, end, orders, one=who or _one(cursor, i, end))
+            return replace(found, notes=_notes(cursor, i, word, orders[0]))
     return None
+
+
+def _notes(cursor: Cursor, i: int, word: sense.OrderWord, order: Order) -> tuple[str, ...]:
+    """Return notes on a word that also says something of the records, and on other fields that fit
+    as well."""
+    end, field = cursor.after(i), cursor.lexicon.fields[order.field]
+    if word.vague:
+        typed = cursor.text(i, end)
+        return (f"{typed!r} was read as an order by {order.field!r}, not as a condition",)
+    kind = next((kind for kind in word.kinds if cursor.lexicon.is_kind(field, kind)), "")
+    return cursor.doubts(i, end, kind, field)
 
 
 def _beside_date(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import ABOUT, Bound
 from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor, without_point
@@ -61,12 +63,11 @@ def _ahead(cursor: Cursor, i: int, of: Field | None) -> Parsed | None:
 
 
 def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | None:
-    before = field_before(cursor, draft, i)
-    known = of or (before if has_times(cursor, before) else None)
-    found = dated(cursor, i, year=_first_year(known) if known else 0)
-    if found is None:
+    known = of or _timed_before(cursor, draft, i)
+    time = dated(cursor, i, year=_first_year(known) if known else 0)
+    if time is None:
         return None
-    relation, span, end = found
+    relation, span, end = time
     if of is None and (behind := _named_behind(cursor, end)):
         known, end = behind
     if known is None and of_unknown_verb(cursor, i, end):
@@ -75,10 +76,38 @@ def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | 
     if field is None:
         return None
     near = _near(cursor, draft, field, span)
-    if not _has_such(cursor, field, near, named=known is not None):
+    no_such = not _has_such(cursor, field, near, named=known is not None)
+    if no_such or _is_yearly(cursor, i, end, field):
         return of_no_field(i, end)
     relation, end = _postfixed(cursor, relation, end)
-    return _within(end, field, relation, near)
+    found = _within(end, field, relation, near)
+    return replace(found, notes=(*found.notes, *_note_status(cursor, i, field, known)))
+
+
+def _timed_before(cursor: Cursor, draft: Parsed, i: int) -> Field | None:
+    """Return the date of the condition to which "and" or "or" joins the one that begins here."""
+    before = field_before(cursor, draft, i)
+    return before if has_times(cursor, before) else None
+
+
+def _note_status(cursor: Cursor, i: int, field: Field, known: Field | None) -> tuple[str, ...]:
+    """Return a note on the time of "closed this week", where "closed" is an option that is a verb
+    in the past: when a record became that is not known, unless a field is `known` for it."""
+    endings, at = cursor.lexicon.vocabulary.file.dates.verb_endings, cursor.back(i)
+    behind = known is None and cursor.after(at) == i
+    for one in cursor.all(at, sense.ValueRef) if behind else ():
+        verb = one.value.endswith(endings) and " " not in one.value
+        if one.field.options and verb and "." not in one.field.name:
+            read = f"the time was read as {field.name!r}"
+            return (f"when records became {one.value!r} is not known; {read}",)
+    return ()
+
+
+def _is_yearly(cursor: Cursor, i: int, end: int, field: Field) -> bool:
+    """ "birthday today": return whether a time is meant in every year."""
+    year = any(dates.is_year(cursor.token(at).number) for at in range(i, end))
+    birth = field == cursor.date_of_kind("birth")
+    return birth and cursor.anywhere(when.Birthday) and not year
 
 
 def _named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:

@@ -195,6 +195,10 @@ class ValueLink(Qualifier):
     """Comes between a field and its value: "the price is 5", "a rating of 4"."""
 
 
+class Missing(Qualifier):
+    """ "missing", behind a field: it has no value."""
+
+
 class Equals(Sense): ...
 
 

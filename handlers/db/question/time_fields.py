@@ -88,7 +88,9 @@ def _verb_before(cursor: Cursor, i: int) -> bool:
 def names_event(cursor: Cursor, i: int) -> bool:
     """Return whether a verb would say what happened at a time: "treated", not "made" or "dated"."""
     other = (sense.MadeVerb, sense.Preposition, sense.FieldRef, sense.ModelRef, when.Falls)
-    return cursor.is_(i, sense.LeadIn) and not cursor.is_(i, *other) and _in_past(cursor, i)
+    asked = cursor.is_(i - 2, sense.Auxiliary) and cursor.is_(i - 1, sense.Filler)  # "did we sell"
+    past = asked or _in_past(cursor, i)
+    return past and cursor.is_(i, sense.LeadIn) and not cursor.is_(i, *other)
 
 
 def _in_past(cursor: Cursor, i: int) -> bool:

@@ -98,6 +98,10 @@ class Decade(Sense):
     year: int
 
 
+class Birthday(Sense):
+    """Comes every year: of a time without a year we do not know whose it is."""
+
+
 class BeforeYear(Sense): ...
 
 

@@ -11,12 +11,13 @@ import pytest
 
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.lexicons import Offer, build_lexicon
-from groundhook.handlers.db.question.parsed import Parsed
+from groundhook.handlers.db.question.parsed import Parsed, Piece
 from groundhook.handlers.db.question.rules import RULES
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import vocabulary
 from groundhook.handlers.db.schema import Schemas
 from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.host.core.types.query_language import Where
 
 CAR = {
     "id": "car",
@@ -29,6 +30,9 @@ CAR = {
         {"name": "seats", "type": "integer", "label": "Seats"},
         {"name": "bought_on", "type": "date", "label": "Bought"},
     ],
+    "relations": {
+        "drivers": {"type": "hasMany", "model": "driver", "key": "car_id", "foreign": "id"}
+    },
 }
 DRIVER = {
     "id": "driver",
@@ -69,8 +73,9 @@ MODELS = {
 
 def cursor_on(words: str, model: str = "car") -> Cursor:
     schemas = Schemas(MODELS)
-    cars = Offer(schemas["car"], SAMPLES["car"])
-    offer = Offer(schemas[model], SAMPLES[model], {"car": cars} if model == "driver" else {})
+    cars, drivers = (Offer(schemas[name], SAMPLES[name]) for name in ("car", "driver"))
+    related = {"car": {"drivers": drivers}, "driver": {"car": cars}}
+    offer = Offer(schemas[model], SAMPLES[model], related.get(model, {}))
     return Cursor(tokens_of(words), build_lexicon(offer, vocabulary("en"), []), NOW)
 
 
@@ -127,6 +132,7 @@ CASES = [
     ("price descending", "field_led", "by price desc"),
     ("make containing Acm", "field_led", "make like Acm"),
     ("with seats", "having", "seats > 0"),
+    ("with drivers", "having_related", "drivers not null None"),
     ("Toyota or Volvo", "values_rule", "make in ['Toyota', 'Volvo']"),
     ("cost nothing", "condition", "price = 0"),
     ("highest price per city", "extreme_of_each", "max price, per city"),
@@ -191,8 +197,15 @@ def test_an_exception_follows_a_request_for_everything() -> None:
     assert excepted(cursor_on("cars but Volvo"), Parsed(), 1) is None
 
 
+def test_a_rate_behind_a_bound_is_reported() -> None:
+    cursor = cursor_on("price under 100 per seat")
+    draft = Parsed(3, pieces=(Piece(0, 3, (Where(field="price", op="<", value=100),)),))
+    found = BY_NAME["rate_of_bound"](cursor, draft, 3)
+    assert shown(found, cursor) == "per reported, seat reported"
+
+
 def test_every_rule_has_a_case() -> None:
-    assert BY_NAME.keys() - {rule for _, _, rule, _ in EVERY} == {"excepted"}
+    assert BY_NAME.keys() - {rule for _, _, rule, _ in EVERY} == {"excepted", "rate_of_bound"}
 
 
 @pytest.mark.parametrize(("model", "words"), sorted({case[:2] for case in EVERY}))
