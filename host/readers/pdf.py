@@ -18,7 +18,6 @@ from groundhook.host.core.extras import extra
 if TYPE_CHECKING:
     from pypdf import PageObject
 
-
 # Hardly any text is wider than this times its estimated width (half the font size per letter).
 WIDEST = 1.4
 # In font sizes: text that starts this far after the end of the previous text is another table cell.
@@ -27,6 +26,7 @@ CELLS_APART = 2.0
 WORDS_APART = 0.3
 # NUL is not text; the bullets of Word and LibreOffice are characters of a symbol font.
 _SIGNS = {0: " ", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓", 0xF02D: "–"}
+_BEGINNING, _BEFORE = b"%PDF-", 1024  # of every PDF, and the bytes that may precede it
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ def read_pdf(data: bytes) -> Pdf:
     with extra("documents", "reading PDF files", IngestError):
         from pypdf import PdfReader
 
+    if _BEGINNING not in data[:_BEFORE]:
+        raise IngestError(
+            f"it is not a PDF: it does not begin with {_BEGINNING.decode()}",
+            hint="give it the ending of its content",
+        )
     # pypdf logs each repair; what it cannot repair is raised.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     with _translate_errors():
@@ -69,13 +74,20 @@ def read_pdf(data: bytes) -> Pdf:
         ]
         title = str(reader.metadata.title or "").strip() if reader.metadata else ""
     if not any(text for text, _ in read):
-        raise IngestError("it has no text, only images", hint="recognise its text (OCR) first")
+        raise _without_text(images=bool(scanned))
     return Pdf(
         title,
         tuple(text for text, _ in read),
         tuple(lines for _, lines in read),
         tuple(at + 1 for at in scanned),
     )
+
+
+def _without_text(*, images: bool) -> IngestError:
+    if images:
+        return IngestError("it has no text, only images", hint="recognise its text (OCR) first")
+    hint = "its pages are blank, or their letters are drawn as shapes"
+    return IngestError("it has no text", hint=hint)
 
 
 @contextmanager

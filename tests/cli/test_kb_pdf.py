@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.lib.styles import getSampleStyleSheet
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
 
@@ -42,7 +44,7 @@ def drawn(*, password: str = "") -> bytes:
     if password:
         canvas.drawString(72, 700, "Salaries")
     else:
-        canvas.rect(72, 300, 400, 400, fill=1)
+        canvas.drawImage(ImageReader(Image.new("RGB", (20, 20), "red")), 72, 300, 400, 400)
     canvas.save()
     return buffer.getvalue()
 

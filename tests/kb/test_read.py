@@ -195,6 +195,14 @@ def test_end_tags_of_items_rows_and_cells_may_be_left_out(page: str, text: str) 
     assert read(page.encode(), "a.html").text == text
 
 
+def test_a_table_that_arranges_tables_is_text_with_tables_in_it() -> None:
+    inner = "<table><tr><td>fee</td><td>60</td></tr><tr><td>tax</td><td>7</td></tr></table>"
+    page = f"<table><tr><td><h2>Fees</h2>{inner}</td><td>Call us.</td></tr></table>"
+    document = read(page.encode(), "a.html")
+    assert document.text == "## Fees\n\n| fee | 60 |\n| --- | --- |\n| tax | 7 |\n\nCall us.\n"
+    assert [kind for kind, _ in parts(document)] == ["heading", "table", "paragraph"]
+
+
 def test_a_table_may_have_very_many_open_rows() -> None:
     assert read(b"<table>" + b"<tr><td>1" * 2_000, "a.html").text.count("| 1 |") == 2_000
 
@@ -264,7 +272,8 @@ def test_pages_of_a_pdf_that_are_only_scanned_are_reported() -> None:
     ("name", "data", "says"),
     [
         ("a.pdf", encrypted("password"), "encrypted.*password"),
-        ("a.pdf", pdf(""), "only images.*OCR"),
+        ("a.pdf", pdf(""), "it has no text .its pages are blank"),
+        ("a.pdf", b"<html>Log in</html>", "not a PDF: it does not begin with %PDF"),
         ("a.pdf", b"%PDF-1.4 rubbish", "not a PDF"),
         ("a.pdf", pdf("text")[:400], "not a PDF"),
         ("a.pdf", b"", "it is empty"),

@@ -43,10 +43,10 @@ _READ_BY = {
     ".markdown": ".markdown 2",
     ".mdx": ".mdx 2",
     ".pdf": ".pdf 6",
-    ".docx": ".docx 3",
-    ".html": ".html 3",
-    ".htm": ".htm 3",
-    ".xhtml": ".xhtml 3",
+    ".docx": ".docx 4",
+    ".html": ".html 4",
+    ".htm": ".htm 4",
+    ".xhtml": ".xhtml 4",
 }
 _FRONT_MATTER = ("title", "url")  # keys that front matter may have beside declared fields
 

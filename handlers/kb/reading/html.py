@@ -53,6 +53,7 @@ ENDED_BY = (
     ({"tr"}, {"table"}),
     ({"td", "th"}, {"tr", "table"}),
 )
+TABLE_PARTS = ["caption", "thead", "tbody", "tfoot", "tr", "th", "td"]
 EDGES = "header, footer, [role=banner], [role=contentinfo]"
 
 
@@ -97,12 +98,27 @@ def markdown_of(html: str | BeautifulSoup) -> str:
     soup = parse_html(html) if isinstance(html, str) else html
     _remove_non_text(soup)
     _remove_hidden(soup)
-    for tag in soup(list(BLOCKS)):
+    for tag in (*soup(list(BLOCKS)), *_layout(soup)):
         tag.name = "div"  # the converter puts blank lines around it
     text: str = _converter()(
         heading_style="ATX", strip=["img"], table_infer_header=True
     ).convert_soup(soup)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _layout(soup: BeautifulSoup) -> list[Tag]:
+    """Return the tables that contain tables, with their rows and cells. They arrange parts of a
+    page, and Markdown cannot nest tables."""
+    tables = [table for table in soup("table") if table.find("table")]
+    return [
+        *tables,
+        *(
+            tag
+            for table in tables
+            for tag in table(TABLE_PARTS)
+            if tag.find_parent("table") is table
+        ),
+    ]
 
 
 @cache
