@@ -103,12 +103,13 @@ class References:
             yield from self._check_name(path, "connector", value.removeprefix(BY_CONNECTOR))
             return
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
-        if isinstance(extra, dict) and extra.get("unread"):
+        if isinstance(extra, dict) and isinstance(hint := extra.get("unread"), str):
             yield Problem(
                 "warning",
                 f"'uses.{path[-1]}' has no effect",
                 self.layer.place(path),
-                code="unread",
+                hint,
+                "unread",
             )
         elif path[-1] == "rerank" and not value.startswith("mcp:"):
             yield from self._check_reranker(path, value)

@@ -43,7 +43,11 @@ _CALLS = {
     r"\bnew\s+WebSocket\(": "use http, or an MCP server",
     r"\bStudio\(": "Studio does not exist here",
 }
-_KEPT_FOR = re.compile(r"\bmemory\.\w+\.Set\([^()\n]*,[^()\n]*,\s*\d+\s*\)")
+# An argument, which may have calls and objects in it.
+_ARGUMENT = r"(?:[^(){};]|\((?:[^();]|\([^();]*\))*\)|\{[^{};]*\})*?"
+_KEPT_FOR = re.compile(
+    rf"\bmemory(?:\?\.|\.)\w+(?:\?\.|\.)Set\({_ARGUMENT},{_ARGUMENT},\s*\d[\d\s_*]*\)"
+)
 _PROCESS = re.compile(r"""\bProcess\(\s*["'`]([\w.\-]+)""")
 _OFFERED = re.compile(
     r"text\.(?:ExtractJSON|HTMLToMarkdown|MarkdownToHTML)|models\..+\.(?:Find|Get)|scripts\..+",

@@ -9,7 +9,7 @@ from groundhook.host.core.types.events import Event, Failed, SearchComplete, War
 
 # The part of the identity that a refused request lacks; the last alternative has none.
 _LACKS = re.compile(
-    r"not permitted: .*?(?:\bneeds a (user|team|tenant)\b|separates its (tenant)s\b"
+    r"not permitted: .*?(?:\bneeds a (user|team|tenant|chat)\b|separates its (tenant)s\b"
     r"|documents of each (user|team)\b|request (?:that )?names (?:none|nobody)\b"
     r"|request has no\b)",
     re.DOTALL,

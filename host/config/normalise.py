@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from groundhook.host.config.environment import Unset
 from groundhook.host.config.locations import Path
@@ -28,11 +29,13 @@ from groundhook.host.core.settings import (
     Settings,
 )
 from groundhook.host.core.source_settings import KBSettings, Sources, Switched
+from groundhook.host.core.types.connector_spec import ConnectorOptions
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
-# Settings of earlier versions, which are a warning, and why they are ignored.
+# Settings of earlier versions or of other hosts, which are a warning, and what to do.
 _GONE: Mapping[tuple[type[BaseModel], str], str] = {
     (KBSettings, "company"): "passages are no longer compared with each other; remove the key",
+    (ConnectorOptions, "thinking"): "set reasoning_effort, which switches thinking on",
 }
 
 
@@ -165,9 +168,10 @@ def _make_stray(model: type[BaseModel], key: str, written: Path) -> Stray:
     nearest key that is valid here."""
     if (model, key) in _GONE:
         return Stray(written, "unknown key", _GONE[model, key], harmless=True)
-    elsewhere = _hint_elsewhere(model, key)
-    hint = elsewhere or suggestion(key, sorted(model.model_fields))
-    return Stray(written, "unknown key", hint, not elsewhere and not _is_near_miss(model, key))
+    elsewhere, near = _hint_elsewhere(model, key), _is_near_miss(model, key)
+    inside = "" if near else _hint_inside(model, key)
+    hint = elsewhere or inside or suggestion(key, sorted(model.model_fields))
+    return Stray(written, "unknown key", hint, not elsewhere and not near)
 
 
 def _is_near_miss(model: type[BaseModel], key: str) -> bool:
@@ -187,6 +191,21 @@ def _hint_elsewhere(model: type[BaseModel], key: str) -> str:
     if key == "search" and model is SearchSettings:
         return "this file holds its keys directly: web, kb, db, …"
     return ""
+
+
+def _hint_inside(model: type[BaseModel], key: str) -> str:
+    """Return the hint for a key of one of the model's sections; "" if none or several have it."""
+    sections = {name: _drop_none(info.annotation) for name, info in model.model_fields.items()}
+    found = [
+        name
+        for name, kind in sections.items()
+        if _is_model(kind) and key in kind.model_fields and not _is_unread(kind.model_fields[key])
+    ]
+    return f"did you mean '{found[0]}.{key}'?" if len(found) == 1 else ""
+
+
+def _is_unread(info: FieldInfo) -> bool:
+    return isinstance(info.json_schema_extra, dict) and "unread" in info.json_schema_extra
 
 
 def _is_model(kind: Any) -> bool:

@@ -32,8 +32,13 @@ from groundhook.host.core.types.servers import parse_listed
 from groundhook.host.core.types.toolkit_listing import parse_listed_toolkits
 from groundhook.host.core.types.turn import ConnectorNames
 
-# Keys of published packages that Groundhook does not use; `groundhook check` reports them.
-UNREAD: dict[str, Any] = {"unread": True}
+
+def _unread(hint: str) -> dict[str, Any]:
+    """Mark a key of published packages that Groundhook does not use; `groundhook check` reports it
+    with the hint."""
+    return {"unread": hint}
+
+
 DISABLED = "disabled"
 BY_CONNECTOR = "connector:"  # a step that a language model does: `connector:<id>`
 
@@ -187,9 +192,11 @@ class UsesSettings(Value):
     kb: Literal["builtin", "disabled"] = "builtin"
     db: Literal["builtin", "disabled"] = "builtin"
     search: str = Field(
-        default="", description="`disabled`: no search at all", json_schema_extra=UNREAD
+        default="",
+        description="`disabled`: no search at all",
+        json_schema_extra=_unread("`disabled` is its only value; search says what is searched"),
     )
-    default: str = Field(default="", json_schema_extra=UNREAD)
+    default: str = Field(default="", json_schema_extra=_unread("a request names its assistant"))
     title: str = Field(
         default="builtin",
         description=(
@@ -197,9 +204,13 @@ class UsesSettings(Value):
             " `connector:<id>`, a language model"
         ),
     )
-    vision: str = Field(default="", json_schema_extra=UNREAD)
-    audio: str = Field(default="", json_schema_extra=UNREAD)
-    fetch: str = Field(default="", json_schema_extra=UNREAD)
+    vision: str = Field(
+        default="", json_schema_extra=_unread("images go to the assistant's connector")
+    )
+    audio: str = Field(default="", json_schema_extra=_unread("no part of a message is sound"))
+    fetch: str = Field(
+        default="", json_schema_extra=_unread("search.web.pages says which pages are read")
+    )
 
     def disables(self, type: SearchType) -> str:
         """Return the key that switches searches of this type off, or ''."""

@@ -68,6 +68,11 @@ def test_a_search_that_lacks_an_identity_names_the_options_of_the_command_line(
     (shop / "assistants/owned/package.yao").write_text(package)
     searched = groundhook("search", "db", "red pen", "--model", "product")
     chatted = groundhook("chat", "owned", "red pen")
+    hook = 'function Create(ctx) { ctx.memory.chat.Set("x", 1); return null; }'
+    (shop / "assistants/owned/index.ts").write_text(hook)
+    kept = groundhook("chat", "owned", "red pen").err
+    assert "the 'chat' memory needs a chat id" in kept
+    assert kept.endswith("(give --chat)\n")
     for shown in (searched.err, chatted.out):
         assert "the request has no identity (give --user, --team or --tenant)" in shown
         assert "send an identity" not in shown

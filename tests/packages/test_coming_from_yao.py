@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from groundhook.hooks.api.table import MISSING_ON_CTX
 from groundhook.host.app.yao_checks import FOLDERS, yao_notes
 from tests.cli.conftest import run_in
@@ -51,6 +53,27 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
         ),
     }
     assert yao_notes(root, "b") == []
+
+
+@pytest.mark.parametrize(
+    ("call", "noted"),
+    [
+        ('ctx.memory.chat.Set("x", JSON.stringify({ a: f(1) }), 3600)', True),
+        ('ctx.memory.user?.Set("x", Date.now(), 60 * 60)', True),
+        ('ctx.memory?.team.Set(\n  "x",\n  [1, 2],\n  60\n)', True),
+        ('ctx.memory.chat.Set("x", f(1, 2))', False),
+        ('ctx.memory.chat.Set("x", Math.max(1, 2, 3))', False),
+        ('ctx.memory.chat.Set("x", { a: 1, b: 2 }); g(1, 2, 3)', False),
+    ],
+)
+def test_a_time_to_live_is_noted_however_the_value_is_written(
+    make_app: MakeApp, call: str, noted: bool
+) -> None:
+    hook = f"function Create(ctx) {{\n{call};\nreturn null;\n}}"
+    root = make_app({"assistants/a/package.yao": "{}", "assistants/a/index.ts": hook})
+    assert [note.message for note in yao_notes(root)] == (
+        ["the time to live is in milliseconds"] if noted else []
+    )
 
 
 def test_comments_and_files_of_packages_inside_of_others_give_no_notes_of_their_own(

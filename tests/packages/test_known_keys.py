@@ -39,6 +39,31 @@ def findings(root: Path) -> list[str]:
     return [str(problem) for problem in check(load_app(root, {}))]
 
 
+def test_a_key_of_a_section_that_is_written_outside_of_it_names_its_place(
+    make_app: MakeApp,
+) -> None:
+    root = make_app(
+        {
+            "assistants/a/package.yao": '{"temperature": 1, "threshold": 1}',
+            "agent/agent.yml": "default: a\n",
+            "apis/x.api.yao": '{"url": "http://a.test", "items": "a", "title": "name"}',
+            "connectors/c.conn.yao": (
+                '{"type": "anthropic", "options": {"model": "m", "key": "", "thinking": {}}}'
+            ),
+        }
+    )
+    hints = {
+        line.split("unknown key ")[1].split("'")[1]: line.split(" (")[1][:-1]
+        for line in findings(root)
+        if "unknown key" in line
+    }
+    assert hints["temperature"] == "did you mean 'options.temperature'?"
+    assert hints["title"] == "did you mean 'fields.title'?"
+    assert hints["options.thinking"] == "set reasoning_effort, which switches thinking on"
+    assert hints["threshold"].startswith("known: ")  # several sections have it
+    assert hints["default"].startswith("known: ")  # uses.default has no effect
+
+
 def test_an_unknown_key_is_a_warning_that_names_the_nearest_one(make_app: MakeApp) -> None:
     root = make_app(
         {
