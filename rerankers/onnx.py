@@ -54,7 +54,8 @@ class CrossEncoder:
             made = self._load_model().run(query, text).reshape(-1).tolist()
         except Unusable as exc:
             raise RerankError(
-                f"the reranking model cannot be used: {exc}", hint="see docs/embedding-models.md"
+                f"the reranking model cannot be used: {exc}",
+                hint="see `groundhook docs embedding-models`",
             ) from exc
         if len(made) not in (1, 2) or not all(map(math.isfinite, made)):
             raise RerankError(

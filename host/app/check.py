@@ -65,7 +65,9 @@ _SPECS: dict[str, type[Value]] = {
     "apis": ApiSpec,
 }
 
-_ANY_PROVIDER = "set the key of a provider, such as TAVILY_API_KEY; docs/web-search.md has all"
+_ANY_PROVIDER = (
+    "set the key of a provider, such as TAVILY_API_KEY; `groundhook docs web-search` has all"
+)
 
 
 def check(

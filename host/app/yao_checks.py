@@ -15,21 +15,25 @@ from groundhook.host.config import tree
 from groundhook.host.core.errors import Place
 from groundhook.host.core.problems import Problem
 
+_NO_PAGES = "there are no pages; clients use the HTTP API (`groundhook docs http`)"
 # Folders of an app, or of a package, that nothing reads.
 FOLDERS = {
     "aigcs": "make each an assistant",
-    "apis": "*.api.yao are sources (docs/turns.md); the host serves its own API: docs/http.md",
+    "apis": (
+        "*.api.yao are sources (`groundhook docs turns`); the host serves its own API"
+        " (`groundhook docs http`)"
+    ),
     "data": "hooks have no file system; declare a collection or a model",
     "flows": "call functions of the package, or other assistants by ctx.agent.Call",
-    "forms": "there are no pages; clients use docs/http.md",
-    "pages": "there are no pages; clients use docs/http.md",
-    "plugins": "use an MCP server, or a Python plug-in: docs/plugins.md",
-    "public": "there are no pages; clients use docs/http.md",
+    "forms": _NO_PAGES,
+    "pages": _NO_PAGES,
+    "plugins": "use an MCP server, or a Python plug-in (`groundhook docs plugins`)",
+    "public": _NO_PAGES,
     "robots": "there are no robots; call an assistant from a scheduler",
     "schedules": "run `groundhook chat` or `groundhook tools sync` from a scheduler",
-    "services": "use functions of the package: docs/tools-and-mcp.md",
+    "services": "use functions of the package (`groundhook docs tools-and-mcp`)",
     "stores": "use ctx.memory",
-    "tables": "there are no pages; clients use docs/http.md",
+    "tables": _NO_PAGES,
     "tasks": "run commands from a scheduler",
 }
 _KEYS = {
@@ -124,7 +128,7 @@ def _check_calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
             hint = (
                 "models are read only: Find and Get"
                 if name.startswith("models.")
-                else "docs/hooks.md lists the processes"
+                else "`groundhook docs hooks` lists the processes"
             )
             yield _make_note(
                 shown,

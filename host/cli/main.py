@@ -43,6 +43,7 @@ COMMANDS = {
     "check": ("groundhook.host.cli.check", "Find mistakes in configuration, hooks and references."),
     "types": ("groundhook.host.cli.types", "Write TypeScript declarations of what a hook may use."),
     "schema": ("groundhook.host.cli.schema", "Print the JSON Schema of a kind of file."),
+    "docs": ("groundhook.host.cli.docs", "Print a page of the documentation."),
     "new": ("groundhook.host.cli.new", "Create an assistant that runs."),
     "dev": ("groundhook.host.cli.dev", "Watch an app, and apply saved files while turns continue."),
     "serve": (

@@ -9,7 +9,7 @@ from typing import Any
 
 from groundhook.host.server.serving import Endpoint
 
-DOCS = "docs/http.md"
+DOCS = "groundhook docs http"
 SIGN_IN = (
     "send `Authorization: Bearer <key>`;"
     " `groundhook serve` prints a key, `groundhook keys` adds one"
@@ -52,7 +52,7 @@ def index_page(endpoints: Sequence[Endpoint], url: str) -> str:
 <p>This is a server for programs; it has no page to chat on.</p>
 <p>Ask an assistant, with its name and your key:</p>
 <pre>{escape(_example(url))}</pre>
-<p>Documentation: <code>{DOCS}</code> of Groundhook, and <a href="/openapi.json">OpenAPI</a>.</p>
+<p>Documentation: <code>{DOCS}</code>, and <a href="/openapi.json">OpenAPI</a>.</p>
 <table>
 <tr><th>Endpoint</th><th>What it does</th></tr>
 {rows}</table>

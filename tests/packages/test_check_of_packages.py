@@ -28,7 +28,8 @@ async def test_a_web_search_without_any_provider_is_a_warning(make_app: MakeApp)
     root = make_app({"assistants/a/package.yao": '{\n  "search": {"web": true}\n}'})
     assert await findings(root) == [
         "assistants/a/package.yao:2:21: warning: 'search.web' is on, and no web search provider is"
-        " configured (set the key of a provider, such as TAVILY_API_KEY; docs/web-search.md has all)"
+        " configured (set the key of a provider, such as TAVILY_API_KEY; `groundhook docs web-search` has"
+        " all)"
     ]
     assert await findings(root, SERPAPI_API_KEY="k") == []
 

@@ -59,6 +59,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     source = folder / "source"
     for name in SOURCES:
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=NOT_OURS)
+    shutil.copytree(ROOT / "docs", source / "docs")
     for name in FILES:
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "docs/plugins", folder / "plugins", ignore=NOT_OURS)

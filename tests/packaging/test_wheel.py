@@ -80,7 +80,8 @@ def test_the_wheel_that_is_built_from_the_sdist_holds_every_file(built: Built) -
             inside = path.relative_to(base)
             if path.is_file() and not any(NOT_OURS("", list(inside.parts))):
                 there.add(prefix + inside.as_posix())
-    assert held == there
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert held == there | {f"groundhook/{page}" for page in pages if "/plugins/" not in page}
 
 
 def test_the_commands_run_among_packages_of_the_same_names(python: Path, folder: Path) -> None:
@@ -92,6 +93,7 @@ def test_the_commands_run_among_packages_of_the_same_names(python: Path, folder:
     assert "#ref:" in run([*command, "chat", "tea", "How do I add documents?"], folder)
     assert "2 passed" in run([*command, "test"], folder)
     assert "tea" in run([python, "-m", "groundhook", "config", "explain", "tea"], folder)
+    assert "# Over HTTP" in run([*command, "docs", "http"], folder)
     assert not (folder / "imported.txt").exists()
 
 

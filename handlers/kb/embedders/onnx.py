@@ -176,5 +176,5 @@ def _dimensions(folder: ModelFolder, own: int, spec: EmbeddingSpec) -> int:
 
 def _unusable(exc: Unusable) -> ConfigError:
     return ConfigError(
-        f"the embedding model cannot be used: {exc}", hint="see docs/embedding-models.md"
+        f"the embedding model cannot be used: {exc}", hint="see `groundhook docs embedding-models`"
     )

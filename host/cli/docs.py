@@ -1,0 +1,30 @@
+"""`groundhook docs`: the documentation of the installed version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import groundhook
+from groundhook.host.core.errors import suggestion
+
+DOCS = Path(groundhook.__file__).with_name("docs")
+
+
+@click.command("docs")
+@click.argument("page", default="", metavar="[PAGE]")
+def command(page: str) -> int:
+    """Print PAGE of the documentation, as Markdown; without PAGE, the names of all pages.
+
+    These are the pages of this version, such as hooks or toolkits/memory.
+    """
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
+    if not page:
+        click.echo("\n".join(sorted(pages)))
+        return 0
+    name = page.removeprefix("docs/").removesuffix(".md")
+    if name not in pages:
+        raise click.UsageError(f"no page {name!r} ({suggestion(name, sorted(pages))})")
+    click.echo(pages[name].read_text(encoding="utf-8"), nl=False)
+    return 0
