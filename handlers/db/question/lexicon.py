@@ -139,9 +139,8 @@ class Lexicon:
 
     def is_kind(self, candidate: Field, *kinds: str) -> bool:
         """Return whether a field is of one of these kinds."""
-        words = words_of(candidate)
         return any(
-            not words.isdisjoint(self.vocabulary.kinds.get(kind, ()))
+            self._place(kind, candidate) is not None
             for kind in kinds
             if not (kind == "year" and self._is_rate(candidate))
         )
@@ -316,8 +315,10 @@ class Lexicon:
         return sorted(places, key=lambda one: places[one])
 
     def _place(self, kind: str, candidate: Field) -> int | None:
-        """Return the place of the best word of a kind that the field has; None without one."""
-        words = words_of(candidate)
+        """Return the place of the best word of a kind that the field has; None without one. A
+        length in metres lasts no time."""
+        measured = kind == "duration" and any(unit.scale for unit in self.units_of(candidate))
+        words = frozenset[str]() if measured else words_of(candidate)
         places = (i for i, one in enumerate(self.vocabulary.kinds.get(kind, ())) if one in words)
         return next(places, None)
 

@@ -174,8 +174,10 @@ def grouped(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     names = grouping(cursor, at)
     if not names:
         return _rate(cursor, draft, i)
-    made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
     more, end = _second_grouping(cursor, cursor.after(at))
+    if not draft.aggregates and _is_unclear(cursor, draft.mention, i):
+        return Parsed(end).unplaced(range(i, end))
+    made = () if draft.aggregates else (_counted_or_earned(cursor, draft.mention),)
     return Parsed(end, aggregates=made, groups=(*names, *more))
 
 
@@ -204,6 +206,13 @@ def _second_grouping(cursor: Cursor, i: int) -> tuple[list[str], int]:
     other = cursor.is_(at, sense.ValueRef, sense.ModelRef, sense.FigureWord)
     names = [] if cursor.joint(i) == i or other else grouping(cursor, at)
     return names, cursor.after(at) if names else i
+
+
+def _is_unclear(cursor: Cursor, mention: Field | None, i: int) -> bool:
+    """ "damage per kind": return whether a number is named for each group of which nobody says
+    whether it is summed."""
+    number = mention is not None and mention.kind in NUMBERS and not _is_earned(cursor, mention)
+    return number and mention is not None and cursor.names(cursor.back(i), mention)
 
 
 def _counted_or_earned(cursor: Cursor, mention: Field | None) -> Aggregate:

@@ -84,7 +84,7 @@ def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         return None  # "the most popular genre" is not an order of records
     if cursor.is_(i, sense.OrderWord) and _names_related(cursor, end):
         return Parsed(end, refused=True).unplaced(range(i, end))  # no other model is meant
-    if (found := _beside_date(cursor, draft, i)) is not None:
+    if found := _beside_date(cursor, draft, i) or _of_named(cursor, draft, i):
         return found
     for word in cursor.all(i, sense.OrderWord):
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
@@ -105,6 +105,20 @@ def _notes(cursor: Cursor, i: int, word: sense.OrderWord, order: Order) -> tuple
         return (f"{typed!r} was read as an order by {order.field!r}, not as a condition",)
     kind = next((kind for kind in word.kinds if cursor.lexicon.is_kind(field, kind)), "")
     return cursor.doubts(i, end, kind, field)
+
+
+def _of_named(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
+    """ "slowest response", "most recently restored": the order by the field that is named behind
+    the word, if it is of its kind."""
+    end = cursor.after(i)
+    field = None if cursor.is_(end, sense.ModelRef) else cursor.named(end, (*NUMBERS, *TIMES))
+    for word in cursor.all(i, sense.OrderWord) if field and not cursor.many(field) else ():
+        date = "date" in word.kinds and field is not None and field.kind in TIMES
+        if field and (date or cursor.lexicon.is_kind(field, *word.kinds)):
+            orders = draft.sort(field.name, word.order)
+            found = _ordered(draft, cursor.after(end), orders, one=_one(cursor, i, end))
+            return replace(found, notes=_notes(cursor, i, word, orders[0])) if orders else None
+    return None
 
 
 def _beside_date(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
@@ -205,14 +219,22 @@ def _names_one(cursor: Cursor, i: int) -> bool:
     """Return whether the words here name one record, with words before it that narrow the choice:
     "laptop", "flight"."""
     before = cursor.back(i) - 1
-    while cursor.is_(i, *DESCRIBING):
+    while _describes(cursor, i):
         end = cursor.after(i)
-        if not cursor.is_(end, *DESCRIBING):
+        if not _describes(cursor, end):
             counted = cursor.is_(i, sense.ModelRef) or _is_counted(cursor, i)
             the = cursor.is_(before, when.Definite)
             return (counted or the) and cursor.is_singular(end)
         i = end
     return False
+
+
+def _describes(cursor: Cursor, i: int) -> bool:
+    """ "unpaid", "covered", "recently acquired": return whether the words here narrow the choice of
+    records, or name them."""
+    fields = () if cursor.is_(i, sense.Filler) else cursor.fields(i)
+    flag = any(one.kind == "boolean" or one.kind in TIMES for one in fields)
+    return flag or cursor.is_(i, *DESCRIBING)
 
 
 def _is_counted(cursor: Cursor, i: int) -> bool:
