@@ -157,6 +157,7 @@ class LanguageFile(Value):
     equals: Annotated[Words, Means(sense.Equals)]
     missing: Annotated[Words, Means(sense.Missing)] = ()
     contains: Annotated[Words, Means(sense.Contains)]
+    starts_with: Annotated[Words, Means(sense.StartsWith)] = ()
     called: Annotated[Words, Means(sense.Called)]
     numerals: Annotated[dict[float, Words], Means(sense.Numeral)]
     single: Annotated[Words, Means(sense.Single)] = ()

@@ -16,13 +16,8 @@ from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.daytimes import time_of_day
 from groundhook.handlers.db.question.parsed import About, Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
-from groundhook.handlers.db.question.rules_figure import (
-    figure,
-    figures,
-    grouped,
-    ranked,
-    rate_of_bound,
-)
+from groundhook.handlers.db.question.rules_figure import figure, figures
+from groundhook.handlers.db.question.rules_group import grouped, most, ranked, rate_of_bound
 from groundhook.handlers.db.question.rules_negation import (
     condition,
     excepted,
@@ -81,10 +76,11 @@ def having(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
 
 
 def having_related(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
-    """ "with orders": related records without a further condition."""
-    word = cursor.take(i, sense.Having)
-    related = cursor.take(word[1], sense.RelationRef) if word else None
-    if word is None or related is None or cursor.is_(word[1], sense.FieldRef):
+    """ "with orders", "customers have orders": related records without a further condition."""
+    has = cursor.is_(i, sense.Auxiliary) and cursor.is_(i - 1, sense.ModelRef)
+    at = cursor.after(i) if has or cursor.is_(i, sense.Having) else i
+    related = cursor.take(at, sense.RelationRef) if at > i else None
+    if related is None or cursor.is_(at, sense.FieldRef):
         return None
     if not cursor.lexicon.schema.relations[related[0].relation].many:
         return None
@@ -279,7 +275,7 @@ def nothing(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
 
 
 # Rules that may take a word without a meaning.
-RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part, figure)
+RULES_UNKNOWN: tuple[Rule, ...] = (identifier, part, most)
 RULES: tuple[Rule, ...] = (
     identifier,
     negation,
@@ -287,6 +283,7 @@ RULES: tuple[Rule, ...] = (
     ranked,
     figures,
     figure,
+    most,
     how_much,
     of_age,
     verb_led,

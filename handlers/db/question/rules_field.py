@@ -113,8 +113,16 @@ def _on_time(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | N
 
 def _on_text(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     past = cursor.past(at, sense.ValueLink, sense.Filler)
+    if (begins := cursor.take(past, sense.StartsWith)) is not None:
+        return _begins_with(cursor, field, begins[1])
     known = values(cursor, at, field) or values(cursor, past, field)
     return known or _option(cursor, field, at) or _contains(cursor, field, at)
+
+
+def _begins_with(cursor: Cursor, field: Field, i: int) -> Parsed | None:
+    """The "A" of "name starts with A", also if it is a word of the language."""
+    text = cursor.typed[i].text if cursor.token(i).kind in ("word", "quoted", "number") else ""
+    return constraint(i + 1, field.name, "like", f"{text}%") if text else None
 
 
 def _alone(cursor: Cursor, field: Field, i: int, at: int) -> Parsed | None:

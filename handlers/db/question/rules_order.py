@@ -7,7 +7,8 @@ from dataclasses import replace
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.parsed import Parsed
-from groundhook.handlers.db.question.rules_figure import computed, extreme, grouping
+from groundhook.handlers.db.question.rules_figure import computed, extreme
+from groundhook.handlers.db.question.rules_group import grouping
 from groundhook.handlers.db.question.sense import Sorting
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.schema import Field
@@ -65,7 +66,8 @@ def order_words(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         orders = draft.sort(found[0].name, found[1])
         one = cursor.asks_who() or _one(cursor, i, found[2])
         return _ordered(draft, found[2], orders, one=one) if orders else None
-    return _of_kinds(cursor, draft, i) or _sorting(cursor, draft, i)
+    rules = (_beside_date, _of_named, _of_kinds, _sorting)
+    return next(filter(None, (rule(cursor, draft, i) for rule in rules)), None)
 
 
 def _of_verb(cursor: Cursor, i: int) -> tuple[Field, Sorting, int] | None:
@@ -84,8 +86,6 @@ def _of_kinds(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         return None  # "the most popular genre" is not an order of records
     if cursor.is_(i, sense.OrderWord) and _names_related(cursor, end):
         return Parsed(end, refused=True).unplaced(range(i, end))  # no other model is meant
-    if found := _beside_date(cursor, draft, i) or _of_named(cursor, draft, i):
-        return found
     for word in cursor.all(i, sense.OrderWord):
         if ambiguous and "turnover" in word.kinds and not _beside_model(cursor, i):
             continue

@@ -37,8 +37,8 @@ SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
 def date_led(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
     """ "last month", "since March", "before 2024", "in the last 7 days", "upcoming", "before 1950
     built"."""
-    flag = of is None and any(one.kind == "boolean" for one in cursor.fields(i))
-    if flag or (of is not None and not has_times(cursor, of)):
+    own = [one for one in cursor.fields(i) if "." not in one.name] if of is None else []
+    if any(one.kind == "boolean" for one in own) or (of is not None and not has_times(cursor, of)):
         return None  # of a field called "weekends" no weekend is meant
     return _any_weekend(cursor, i) or _ahead(cursor, i, of) or _dated(cursor, draft, i, of)
 

@@ -128,6 +128,9 @@ def test_a_person_who_does_something_is_not_what_was_done() -> None:
         ("the longest-serving captain", "firefighter", "en", "joined_on asc", 1),
         ("the most expensive incidents", "callout", "en", "damage desc", None),
         ("die drei ältesten Fahrzeuge", "vehicle", "de", "built asc", 3),
+        ("the slowest response", "callout", "en", "response desc", None),
+        ("the most recently examined firefighters", "firefighter", "en", "examined_on desc", None),
+        ("the heaviest ladder", "vehicle", "en", "weight desc", 1),
     ],
 )
 def test_an_order_is_by_the_field_that_the_words_beside_it_speak_of(

@@ -42,6 +42,21 @@ MODELS: dict[str, dict[str, Any]] = {
             number("leave_days", "Holiday days"),
         ],
     },
+    "order": {
+        "relations": {
+            "customer": {
+                "type": "hasOne",
+                "model": "customer",
+                "key": "id",
+                "foreign": "customer_id",
+            }
+        },
+        "columns": [
+            column("customer_id", "bigInteger"),
+            number("total", "Total"),
+            date("ordered_on", "Ordered"),
+        ],
+    },
     "bottle": {
         "columns": [
             column("grape", label="Grape"),
@@ -68,6 +83,7 @@ JOB = Offer(SCHEMAS["job"], {})
 OFFERS = {
     "job": JOB,
     "customer": Offer(SCHEMAS["customer"], {}, {"jobs": JOB}),
+    "order": Offer(SCHEMAS["order"], {}, {"customer": Offer(SCHEMAS["customer"], {})}),
     "bottle": Offer(SCHEMAS["bottle"], {}),
 }
 LEXICONS = Lexicons()
@@ -85,6 +101,9 @@ def read(question: str, model: str, language: str = "en") -> Reading:
         ("customers whose email is not known", "customer", "email null"),
         ("customers with jobs", "customer", "jobs not null"),
         ("customers without jobs", "customer", "jobs null"),
+        ("how many customers have jobs?", "customer", "jobs not null"),
+        ("customers whose name starts with A", "customer", "name like A%"),
+        ("customers whose name begins with Ma", "customer", "name like Ma%"),
         ("jobs that last 60 minutes", "job", "minutes = 60"),
         ("jobs whose parts is over 100", "job", "parts > 100"),
     ],
@@ -127,6 +146,8 @@ def test_records_are_counted_for_each_of_what_is_named(
     ("question", "model", "left"),
     [
         ("most booked kind of work", "job", "most"),
+        ("rating per kind of work", "job", "per"),
+        ("top 3 customers by number of jobs", "customer", "jobs"),
         ("jobs with an average rating above 4", "job", "average"),
         ("jobs between 9 and 11 on Monday", "job", "9"),
         ("customers whose birthday is today", "customer", "today"),
@@ -164,3 +185,13 @@ def test_the_time_of_a_status_is_told_to_be_that_of_the_record() -> None:
 def test_who_has_been_with_us_the_longest_is_one_person() -> None:
     reading = read("who has been with us the longest?", "customer")
     assert ([one.field for one in reading.dsl.orders], reading.dsl.limit) == (["joined_on"], 1)
+
+
+def test_what_is_the_total_is_a_sum() -> None:
+    (figure,) = read("what is the total of September?", "order").dsl.aggregates
+    assert figure.called == "sum_total"
+
+
+def test_related_records_are_counted_once() -> None:
+    (figure,) = read("how many customers ordered in September?", "order").dsl.aggregates
+    assert (figure.field, figure.distinct) == ("customer_id", True)

@@ -197,6 +197,13 @@ def test_an_exception_follows_a_request_for_everything() -> None:
     assert excepted(cursor_on("cars but Volvo"), Parsed(), 1) is None
 
 
+def test_the_group_with_the_most_records_is_that_of_the_field_mentioned() -> None:
+    cursor = cursor_on("make with the most cars")
+    draft = Parsed(3, mention=cursor.lexicon.fields["make"])
+    made = "count *, per make, by count desc, limit 1, the model"
+    assert shown(BY_NAME["most"](cursor, draft, 3), cursor) == made
+
+
 def test_a_rate_behind_a_bound_is_reported() -> None:
     cursor = cursor_on("price under 100 per seat")
     draft = Parsed(3, pieces=(Piece(0, 3, (Where(field="price", op="<", value=100),)),))
@@ -205,7 +212,8 @@ def test_a_rate_behind_a_bound_is_reported() -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    assert BY_NAME.keys() - {rule for _, _, rule, _ in EVERY} == {"excepted", "rate_of_bound"}
+    alone = {"excepted", "most", "rate_of_bound"}
+    assert BY_NAME.keys() - {rule for _, _, rule, _ in EVERY} == alone
 
 
 @pytest.mark.parametrize(("model", "words"), sorted({case[:2] for case in EVERY}))
