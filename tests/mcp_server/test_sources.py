@@ -280,6 +280,37 @@ async def test_a_collection_whose_embedder_is_down_hides_no_other(
             assert "the collection 'far' is not searched" in caplog.text
 
 
+async def test_an_embedder_that_is_down_hides_no_record(make_app: MakeApp, web: Loopback) -> None:
+    web.on("/v1/embeddings", Json({}, status=500))
+    local = {"type": "openai", "host": f"{web.url}/v1", "retries": 0}
+    far = {"provider": "local", "model": "m", "dimensions": 1536}
+    pen = {
+        "name": "Pen",
+        "table": {"name": "pen"},
+        "columns": [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}],
+        "values": [{"id": 1, "name": "oolong"}],
+    }
+    shop = {"db": {"models": ["pen"]}, "kb": {"collections": ["far"]}, "search": {"db": True}}
+    files = {
+        "agent/agent.yml": {"kb_storage": {"idle_s": 3}, "embedders": {"local": local}},
+        "kb/far.kb.yao": {"name": "Far", "embedding": far},
+        "models/pen.mod.yao": pen,
+        "assistants/shop/package.yao": shop,
+    }
+    app = make_app({name: json.dumps(content) for name, content in files.items()})
+    (app / "tea.md").write_text("Oolong.\n", encoding="utf-8")
+    async with open_host(app) as opened:
+        await opened.database.load(now=opened.runtime.now)
+        web.on("/v1/embeddings", Reads(openai_answer))
+        await opened.add_documents("far", app / "tea.md")
+        web.on("/v1/embeddings", Json({}, status=500))
+        async with client(opened) as connected:
+            answer = await connected.call_tool("search", {"query": "oolong"})
+    assert not answer.is_error
+    assert [one["id"] for one in (answer.structured_content or {})["results"]] == ["db:pen/1"]
+    assert "the search of the collection 'far' failed" in str(answer.meta)
+
+
 async def test_all_documents_are_listed_however_many_there_are(make_app: MakeApp) -> None:
     rows = [json.dumps({"id": f"n{number:04}", "content": "Tea."}) for number in range(1250)]
     hash = json.dumps({"name": "Notes", "embedding": {"provider": "hash"}})
