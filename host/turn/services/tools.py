@@ -83,13 +83,14 @@ async def _fetch_tools(
     made = own.joined(await _fetch_server_tools(run, own)) if run.settings.mcp.servers else own
     unknown = [name for name in missing if name not in made]
     for name in unknown if len(unknown) <= MOST_NAMED else ():
-        await run.channel.send(_make_warning(missing_tool(name, list(every.names))))
+        error = missing_tool(name, list(every.names))
+        await run.channel.send(_make_warning(error, "it"))
     if len(unknown) > MOST_NAMED:
         first_names = ", ".join(repr(name[:64]) for name in unknown[:MOST_NAMED])
         message = (
             f"no tools {first_names} and {len(unknown) - MOST_NAMED} more that Create returned"
         )
-        await run.channel.send(_make_warning(UsageError(message)))
+        await run.channel.send(_make_warning(UsageError(message), "them"))
     return made
 
 
@@ -183,10 +184,10 @@ async def _fetch_server_tools(run: AssistantRun, own: Toolbox) -> Sequence[Offer
     return offers
 
 
-def _make_warning(error: HostError) -> Warned:
+def _make_warning(error: HostError, what: str = "its tools") -> Warned:
     return Warned(
         code=error.code,
-        message=f"{error.message}; the turn continues without its tools",
+        message=f"{error.message}; the turn continues without {what}",
         hint=error.hint,
         file=error.place.file if error.place else "",
         line=error.place.line if error.place else 0,
