@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
@@ -20,8 +20,9 @@ from groundhook.handlers.kb.graph.graphed_store import GraphedStore
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.handler import KBHandler
 from groundhook.handlers.kb.language import normalise_language
+from groundhook.handlers.kb.listing import CollectionListing, list_collection, list_readable
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import CollectionSettings, DocumentRecord, VectorStore
+from groundhook.handlers.kb.store import CollectionSettings, VectorStore
 from groundhook.handlers.kb.store_checks import refuse_other_settings
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
@@ -43,26 +44,6 @@ if TYPE_CHECKING:
     from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.handlers.kb.transfer import Transfer, TransferResult
-
-
-@dataclass(frozen=True, kw_only=True)
-class CollectionListing:
-    """A declared collection with its documents. `disk_bytes` includes all tenants."""
-
-    id: str
-    name: str
-    documents: tuple[DocumentRecord, ...]
-    disk_bytes: int
-    language: str
-
-    @property
-    def chunks(self) -> int:
-        return sum(document.chunks for document in self.documents)
-
-    @property
-    def source_bytes(self) -> int:
-        """The size of the files and rows that the documents were added from."""
-        return sum(document.bytes for document in self.documents)
 
 
 class KnowledgeBase(KBHandler):
@@ -154,22 +135,14 @@ class KnowledgeBase(KBHandler):
     async def list_collections(
         self, collections: Sequence[str] | None = None, *, tenant: str | None = None
     ) -> tuple[CollectionListing, ...]:
-        """Return collections, all by default, with their documents of a tenant, of all tenants by
-        default. Raises UnknownName, UsageError, StorageError."""
-        listings = []
-        for id in sorted(self._collections) if collections is None else collections:
-            spec = self._spec(id)
-            usage = await self._store.usage(spec.id, tenant if spec.tenant_field else None)
-            listings.append(
-                CollectionListing(
-                    id=spec.id,
-                    name=spec.name,
-                    documents=usage.documents,
-                    disk_bytes=usage.disk_bytes,
-                    language=usage.language,
-                )
-            )
-        return tuple(listings)
+        """Return collections with their documents of a tenant, of all tenants by default. The
+        listing of all collections (the default) has the `error` of one that cannot be read. Raises
+        UnknownName, UsageError, and StorageError for named ones."""
+        if collections is None:
+            each, specs = list_readable, [self._collections[id] for id in sorted(self._collections)]
+        else:
+            each, specs = list_collection, [self._spec(id) for id in collections]
+        return tuple([await each(self._store, spec, tenant) for spec in specs])
 
     async def remove(
         self,

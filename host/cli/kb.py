@@ -20,7 +20,7 @@ from groundhook.host.cli.progress import progress, shortened
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.streams import standard_input
-from groundhook.host.cli.tables import table
+from groundhook.host.cli.tables import RowTable, table
 from groundhook.host.core.types.events import Failed, Warned
 from groundhook.host.output.tree import duration
 
@@ -40,6 +40,38 @@ class Added(Protocol):
     def skipped(self) -> int: ...
     @property
     def unread(self) -> Sequence[str]: ...
+
+
+class Stored(Protocol):
+    """A document in a listing."""
+
+    @property
+    def document(self) -> str: ...
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+
+class Listed(Protocol):
+    """A collection with its documents, as the knowledge base lists it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def documents(self) -> Sequence[Stored]: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def source_bytes(self) -> int: ...
+    @property
+    def disk_bytes(self) -> int: ...
 
 
 @click.group("kb")
@@ -137,50 +169,60 @@ def list_(
             for entry in listed:
                 report.line(asdict(entry))
         elif collections:
-            stored = [(entry.id, each) for entry in listed for each in entry.documents]
-            tenants = any(each.tenant for _, each in stored)  # most apps need no such column
-            columns = (
-                "collection",
-                *(["tenant"] if tenants else ()),
-                "document",
-                "title",
-                "chunks",
-                "size",
-            )
-            rows = [
-                (
-                    id,
-                    *([each.tenant] if tenants else ()),
-                    each.document,
-                    each.title,
-                    each.chunks,
-                    decimal(each.bytes),
-                )
-                for id, each in stored
-            ]
-            if rows:
-                report.show(table(columns, rows, numbers=("chunks", "size"), ids=("document",)))
-            else:
-                report.show(f"No documents in {', '.join(entry.id for entry in listed)}.")
+            report.show(_document_table(listed))
         elif listed:
-            rows = [
-                (
-                    entry.id,
-                    entry.name,
-                    len(entry.documents),
-                    entry.chunks,
-                    decimal(entry.source_bytes),
-                    decimal(entry.disk_bytes),
-                )
-                for entry in listed
-            ]
-            numbers = ("documents", "chunks", "size", "on disk")
-            report.show(table(("collection", "name", *numbers), rows, numbers=numbers))
+            report.show(_collection_table(listed))
         else:
             report.show("The app has no collections; declare one in kb/<id>.kb.yao.")
-        return 0
+        for entry in listed:
+            if entry.error:
+                report.failed(Failed(code="storage", message=entry.error))
+        return FAILED if any(entry.error for entry in listed) else 0
 
     return execute(work, report, debug=debug)
+
+
+def _document_table(listed: Sequence[Listed]) -> RowTable | str:
+    stored = [(entry.id, each) for entry in listed for each in entry.documents]
+    if not stored:
+        return f"No documents in {', '.join(entry.id for entry in listed)}."
+    tenants = any(each.tenant for _, each in stored)  # most apps need no such column
+    columns = (
+        "collection",
+        *(["tenant"] if tenants else ()),
+        "document",
+        "title",
+        "chunks",
+        "size",
+    )
+    rows = [
+        (
+            id,
+            *([each.tenant] if tenants else ()),
+            each.document,
+            each.title,
+            each.chunks,
+            decimal(each.bytes),
+        )
+        for id, each in stored
+    ]
+    return table(columns, rows, numbers=("chunks", "size"), ids=("document",))
+
+
+def _collection_table(listed: Sequence[Listed]) -> RowTable:
+    rows = [
+        (
+            entry.id,
+            entry.name,
+            len(entry.documents),
+            entry.chunks,
+            decimal(entry.source_bytes),
+            decimal(entry.disk_bytes),
+        )
+        for entry in listed
+    ]
+    numbers = ("documents", "chunks", "size", "on disk")
+    return table(("collection", "name", *numbers), rows, numbers=numbers)
 
 
 @command.command("remove", short_help="Remove documents.")

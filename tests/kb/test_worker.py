@@ -237,6 +237,50 @@ async def test_a_broken_collection_is_an_error_that_names_it_and_spares_the_othe
         assert await versions(kb) == {"new"}
 
 
+def spoil(folder: Path, damage: str) -> None:
+    """Damage the files of a collection."""
+    [segment] = (folder / "shard/segments").iterdir()
+    match damage:
+        case "settings":
+            (folder / "made.json").write_text("{")
+        case "no list":
+            (folder / "manifest.sqlite").unlink()
+        case "list":
+            (folder / "manifest.sqlite").write_bytes(b"junk" * 2000)
+        case "no vectors":
+            shutil.rmtree(folder / "shard")
+        case "segment":
+            (segment / "segment.json").unlink()
+
+
+@pytest.mark.parametrize("damage", ["settings", "no list", "list", "no vectors", "segment"])
+async def test_a_damaged_collection_is_listed_with_its_error_and_can_be_removed_and_added_again(
+    opens: Opens, write: Writes, state: Path, damage: str
+) -> None:
+    folder = write({"a.txt": "pear"})
+    specs = spec("docs"), spec("other")
+    async with opens(*specs) as kb:
+        await kb.add("docs", [folder])
+        await kb.add("other", [folder])
+    kill(state)
+    spoil(state / "kb/c-docs", damage)
+    async with opens(*specs) as kb:
+        damaged, other = await kb.list_collections()
+        assert "groundhook kb remove docs --all" in damaged.error
+        assert (other.chunks, other.error) == (1, "")
+        with pytest.raises(StorageError, match="groundhook kb remove docs --all"):
+            await kb.list_collections(["docs"])
+        with pytest.raises(StorageError, match="groundhook kb remove docs --all"):
+            await kb.add("docs", [folder])
+        with pytest.raises(StorageError, match="groundhook kb remove docs --all"):
+            await search(kb, "pear")
+        with pytest.raises(StorageError):
+            await kb.remove("docs", ["a.txt"])
+        assert await kb.remove("docs", None) == ()
+        await kb.add("docs", [folder])
+        assert [item.content for item in (await search(kb, "pear")).items] == ["pear"]
+
+
 KILLED_AT_ONCE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 KILLED_BEFORE_IT_LISTENS = """
 import os, signal, sys

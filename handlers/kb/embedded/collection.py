@@ -20,7 +20,7 @@ from typing import Any, Self
 from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
-from groundhook.handlers.kb.embedded.folder import Contents, Folder, size
+from groundhook.handlers.kb.embedded.folder import Contents, Folder, remedy, size
 from groundhook.handlers.kb.embedded.manifest import Manifest, ManifestEntry
 from groundhook.handlers.kb.embedded.point_cache import PointCache
 from groundhook.handlers.kb.embedded.search import Search
@@ -71,8 +71,8 @@ class Collection:
         self.settings = contents.settings
         self._folder = folder
         self._contents = contents
-        self._shard = Shard.load(folder.path / contents.shard)
         self._manifest = Manifest(folder.path / contents.manifest)
+        self._shard = Shard.load(folder.path / contents.shard)
         self.written_at = time.monotonic()
         self._unsynced, self._synced_at = 0, self.written_at  # points since the last `sync`
         self._checked_settings: Mapping[str, Any] = {}
@@ -89,7 +89,13 @@ class Collection:
         if contents is None:
             return None
         folder.tidy(contents)
-        opened = cls(id, folder, contents)
+        listed = path / contents.manifest
+        try:
+            if not listed.exists():  # SQLite would create an empty one
+                raise StorageError(f"the list of documents {str(listed)!r} is missing")
+            opened = cls(id, folder, contents)
+        except StorageError as exc:
+            raise StorageError(exc.message, hint=remedy(id)) from exc
         for generation, chunks in opened._manifest.unsynced_versions().items():
             if opened._shard.count_generation(generation) != chunks:
                 # The power failed: the document counts as missing until it is added again.
@@ -108,6 +114,7 @@ class Collection:
             shard = Shard.create(path / contents.shard, settings)
             shard.index_fields({}, settings.fields)
             shard.close()
+            Manifest(path / contents.manifest).close()
             folder.write(contents)
         except OSError as exc:
             raise StorageError(

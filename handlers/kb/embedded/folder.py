@@ -55,7 +55,7 @@ class Folder:
             return None
         except (OSError, ValueError, TypeError) as exc:
             raise StorageError(
-                f"collection {id!r} in {str(self.path)!r} cannot be read: {exc}"
+                f"collection {id!r} in {str(self.path)!r} cannot be read: {exc}", hint=remedy(id)
             ) from exc
 
     def write(self, contents: Contents) -> None:
@@ -79,7 +79,8 @@ class Folder:
         (self.path / _FILE).unlink()
 
     def remove(self) -> None:
-        self.forget()
+        with suppress(FileNotFoundError):
+            self.forget()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def free_name(self, stem: str, suffix: str = "") -> str:
@@ -102,6 +103,14 @@ class Folder:
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+def remedy(collection: str) -> str:
+    """Return what to do about a collection whose files are damaged."""
+    return (
+        f"if its files are damaged, `groundhook kb remove {collection} --all` removes them; then"
+        " add its documents again"
+    )
 
 
 def folder_of(root: Path, collection: str) -> Folder:

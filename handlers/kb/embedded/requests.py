@@ -18,7 +18,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from groundhook.handlers.kb.embedded.collection import Collection
-from groundhook.handlers.kb.embedded.folder import folder_of, read_ahead
+from groundhook.handlers.kb.embedded.folder import folder_of, read_ahead, remedy
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.messages import as_mapping, load_question
 from groundhook.handlers.kb.store import (
@@ -86,6 +86,8 @@ class Requests:
             answer, none = _READS[operation]
             connection.answer(id, none if collection is None else answer(collection, body))
         except HostError as exc:
+            if isinstance(exc, StorageError) and not exc.hint:
+                exc.hint = remedy(body["collection"])
             connection.refuse(id, exc)
 
     async def _change(
@@ -133,7 +135,13 @@ class Requests:
 
     async def _remove(self, _connection: WorkerConnection, body: Any) -> list[str]:
         name, tenant, wanted = body["collection"], body["tenant"], body["documents"]
-        collection = self._collection(name)
+        try:
+            collection = self._collection(name)
+        except StorageError:
+            if tenant is not None or wanted is not None:
+                raise
+            folder_of(self._folder, name).remove()  # all of it, which is damaged
+            return []
         if collection is None:
             return []
         removed = [
