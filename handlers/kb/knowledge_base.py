@@ -27,7 +27,13 @@ from groundhook.handlers.kb.store_checks import refuse_other_settings
 from groundhook.host.core.app_settings import (
     KBStorageSettings,
 )
-from groundhook.host.core.errors import ConfigError, HostError, UnknownName, UsageError
+from groundhook.host.core.errors import (
+    ConfigError,
+    HostError,
+    StorageError,
+    UnknownName,
+    UsageError,
+)
 from groundhook.host.core.ports import Delegates, Embedder, NoDelegates
 from groundhook.host.core.registry import Registry, by_end
 from groundhook.host.core.types.collection_spec import (
@@ -137,12 +143,15 @@ class KnowledgeBase(KBHandler):
     ) -> tuple[CollectionListing, ...]:
         """Return collections with their documents of a tenant, of all tenants by default. The
         listing of all collections (the default) has the `error` of one that cannot be read. Raises
-        UnknownName, UsageError, and StorageError for named ones."""
+        UnknownName, UsageError, and StorageError for named ones or if none can be read."""
         if collections is None:
             each, specs = list_readable, [self._collections[id] for id in sorted(self._collections)]
         else:
             each, specs = list_collection, [self._spec(id) for id in collections]
-        return tuple([await each(self._store, spec, tenant) for spec in specs])
+        listings = [await each(self._store, spec, tenant) for spec in specs]
+        if listings and all(listing.error for listing in listings):
+            raise StorageError(listings[0].error)
+        return tuple(listings)
 
     async def remove(
         self,

@@ -281,6 +281,22 @@ async def test_a_damaged_collection_is_listed_with_its_error_and_can_be_removed_
         assert [item.content for item in (await search(kb, "pear")).items] == ["pear"]
 
 
+@pytest.fixture
+def blocked(state: Path) -> Iterator[None]:
+    """A file in place of the folder of collections, until the worker of the test is ended."""
+    state.mkdir()
+    (state / "kb").write_text("")
+    yield
+    (state / "kb").unlink()
+
+
+@pytest.mark.usefixtures("blocked")
+async def test_a_store_that_cannot_be_used_is_one_error_of_the_listing(opens: Opens) -> None:
+    async with opens(spec("docs"), spec("other")) as kb:
+        with pytest.raises(StorageError, match="cannot be started"):
+            await kb.list_collections()
+
+
 KILLED_AT_ONCE = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 KILLED_BEFORE_IT_LISTENS = """
 import os, signal, sys
