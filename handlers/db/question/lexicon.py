@@ -140,7 +140,7 @@ class Lexicon:
     def is_kind(self, candidate: Field, *kinds: str) -> bool:
         """Return whether a field is of one of these kinds."""
         return any(
-            self._place(kind, candidate) is not None
+            not self._words_for(kind, candidate).isdisjoint(self.vocabulary.kinds.get(kind, ()))
             for kind in kinds
             if not (kind == "year" and self._is_rate(candidate))
         )
@@ -315,12 +315,16 @@ class Lexicon:
         return sorted(places, key=lambda one: places[one])
 
     def _place(self, kind: str, candidate: Field) -> int | None:
-        """Return the place of the best word of a kind that the field has; None without one. A
-        length in metres lasts no time."""
-        measured = kind == "duration" and any(unit.scale for unit in self.units_of(candidate))
-        words = frozenset[str]() if measured else words_of(candidate)
+        """Return the place of the best word of a kind that the field has; None without one."""
+        words = self._words_for(kind, candidate)
         places = (i for i, one in enumerate(self.vocabulary.kinds.get(kind, ())) if one in words)
         return next(places, None)
+
+    def _words_for(self, kind: str, candidate: Field) -> frozenset[str]:
+        """Return the words of a field that may say that it is of a kind. A length in metres lasts
+        no time."""
+        measured = kind == "duration" and any(unit.scale for unit in self.units_of(candidate))
+        return frozenset() if measured else words_of(candidate)
 
     def fitting_too(self, kind: str, chosen: Field) -> list[Field]:
         """Return the other fields of the same record that fit a kind as well as the chosen one: the
