@@ -15,16 +15,25 @@ DOCS = Path(groundhook.__file__).with_name("docs")
 @click.command("docs")
 @click.argument("page", default="", metavar="[PAGE]")
 def command(page: str) -> int:
-    """Print PAGE of the documentation, as Markdown; without PAGE, the names of all pages.
+    """Print PAGE of the documentation, as Markdown; without PAGE, the names of all pages and their
+    titles.
 
     These are the pages of this version, such as hooks or toolkits/memory.
     """
     pages = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
     if not page:
-        click.echo("\n".join(sorted(pages)))
+        width = max(map(len, pages))
+        for name in sorted(pages):
+            click.echo(f"{name:{width}}  {_title(pages[name])}")
         return 0
     name = page.removeprefix("docs/").removesuffix(".md")
     if name not in pages:
         raise click.UsageError(f"no page {name!r} ({suggestion(name, sorted(pages))})")
     click.echo(pages[name].read_text(encoding="utf-8"), nl=False)
     return 0
+
+
+def _title(page: Path) -> str:
+    """Return the heading with which a page begins."""
+    with page.open(encoding="utf-8") as lines:
+        return lines.readline().strip("# \n")
