@@ -24,7 +24,7 @@ import anyio
 from bench.graph import HERE, ask_items, questions, write
 from bench.local_embedders import local_embedders
 from groundhook.handlers.kb.opening import open_kb
-from groundhook.handlers.kb.ranking.cross_collection import merge
+from groundhook.handlers.kb.search_results import merge
 from groundhook.host.core.app_settings import KBStorageSettings
 from groundhook.host.core.types.collection_spec import (
     CollectionSpec,

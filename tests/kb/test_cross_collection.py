@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.ranking.cross_collection import merge
+from groundhook.handlers.kb.search_results import merge
 from groundhook.host.core.types.collection_spec import (
     ChunkSpec,
     EmbeddingSpec,
