@@ -90,7 +90,8 @@ def _widen(cursor: Cursor, bound: Bound) -> Bound:
     upper = None if cursor.is_(amount.end, sense.And) else cursor.upper(amount.end)
     if upper and bound.op in ("=", ">="):
         return _range(bound, amount, upper)
-    if bound.op == "=" and len(listed := _list(cursor, bound)) > 1:
+    lists = bound.op == "=" or bound.kind == "rating"  # "rated 1 or 2"
+    if lists and len(listed := _list(cursor, bound)) > 1:
         return replace(bound, op="in", amounts=listed)
     postfix = postfixed(cursor, amount.end)
     if postfix is None:

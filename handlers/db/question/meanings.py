@@ -149,14 +149,17 @@ class Meanings:
         place = kind is sense.ValueRef and self._behind_place(i)
 
         def far(meaning: M) -> int:
-            relation, of_place = _relation_of(meaning), False
+            relation, of_place, own = _relation_of(meaning), False, False
             if place and isinstance(meaning, sense.ValueRef):
+                # a lake "in Florida" is not the one that is called so
                 of_place = self.lexicon.is_place(meaning.field)
+                untitled = meaning.field.name != self.lexicon.schema.title
+                own = untitled and not relation and not self.about.relation
             if relation in ahead:
                 return 0
-            if of_place:
-                return 1  # a lake "in Florida" is not the one that is called so
-            return 2 if relation == self.about.relation else 3 if not relation else 4
+            if own or of_place:
+                return 1 if own else 2
+            return 3 if relation == self.about.relation else 4 if not relation else 5
 
         return sorted(found, key=far)
 

@@ -33,7 +33,9 @@ def duration(cursor: Cursor, i: int) -> Duration | None:
     if length := cursor.take(at, when.Length):
         return Duration(length[0].count, length[0].unit, length[1])
     count = (1, at) if at > i else cursor.whole(i, dates.LONGEST)
-    for start in cursor.steps(count[1], sense.Filler, most=1) if count else ():  # "full weeks"
+    # "30 full weeks"; "30 a month" is no length of time
+    steps = cursor.steps(count[1], sense.Filler, most=1, unless=sense.Single) if count else ()
+    for start in steps:
         if count and (unit := cursor.take(start, when.DateUnit)):
             return Duration(count[0], unit[0].unit, unit[1])
     return None

@@ -248,7 +248,7 @@ def _says_only(cursor: Cursor, draft: Parsed, i: int, field: Field) -> bool:
     # "who was on vacation last week" is not about a number of days
     timed = field.kind in NUMBERS and dated(cursor, behind) is not None
     alone = (cursor.ended(behind) or timed) and (behind > end or _is_predicate(cursor, i))
-    return alone or (field.kind in TIMES and cursor.is_(end, sense.ModelRef))
+    return alone or (field.kind in (*TIMES, *NUMBERS) and cursor.is_(end, sense.ModelRef))
 
 
 def _is_predicate(cursor: Cursor, i: int) -> bool:

@@ -195,7 +195,7 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
         return False
     if cursor.is_(end, sense.ModelRef):
         return True
-    last = cursor.ended(end) or cursor.is_(end, sense.And, sense.Or, sense.Having)
+    last = cursor.ended(end) or cursor.is_(end, sense.And, sense.Or, sense.But, sense.Having)
     if last and i > 1 and cursor.is_(i - 1, sense.Relative):
         return True
     governed = last or prepositioned(cursor, end) is not None
@@ -203,11 +203,16 @@ def happened(cursor: Cursor, field: Field, i: int, end: int) -> bool:
 
 
 def _is_of_model(cursor: Cursor, i: int) -> bool:
-    """Return whether the model's name is before a position, with fillers between at most."""
-    at = i - 1
-    while cursor.is_(at, sense.Filler, sense.ValueLink) and not cursor.is_(at, sense.ModelRef):
-        at -= 1
-    return cursor.is_(at, sense.ModelRef)
+    """Return whether the model's name is before a position, with fillers and values between at
+    most: "lessons that were missed but paid"."""
+    before = (at for at in reversed(cursor.starts) if at < i)
+    first = next((at for at in before if not _is_between(cursor, at)), i)
+    return cursor.is_(first, sense.ModelRef)
+
+
+def _is_between(cursor: Cursor, i: int) -> bool:
+    known = cursor.is_(i, sense.Filler, sense.ValueLink, sense.And, sense.ValueRef)
+    return (known or cursor.is_mark(i, ",")) and not cursor.is_(i, sense.ModelRef)
 
 
 def lacking(cursor: Cursor, field: Field) -> str | None:

@@ -29,6 +29,16 @@ def number(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Pa
     bound = read_bound(cursor, i, of)
     if bound is None:
         return None
+    if _is_within(cursor, i, bound):
+        if cursor.named(cursor.back(i), TIMES):  # "departing in 2 hours"
+            return of_no_field(i, cursor.past_one(bound.last.end, when.DateUnit))
+        bound = replace(bound, op="<=")
+    return _joined(cursor, draft, bound) or _of_bound(cursor, draft, i, bound)
+
+
+def _of_bound(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Parsed | None:
+    """Return the condition of a bound that begins at `i`: on an age, a length of time or a
+    number."""
     spent = cursor.is_(i - 1, when.Lasting, sense.Having) and cursor.time_unit(bound.last.end)
     if bound.led and not (bound.of or spent) and (old := aged(cursor, bound)) is not None:
         return old
@@ -39,6 +49,40 @@ def number(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Pa
     found = bounded_field(cursor, draft, i, bound)
     unclear = bound.bare and unread(cursor, draft)
     return _condition(cursor, i, bound, *found) if found and not unclear else None
+
+
+def _is_within(cursor: Cursor, i: int, bound: Bound) -> bool:
+    """Return whether a bound is the length of time of "in 15 minutes", "in 2 hours"."""
+    time = bound.last.kind == "duration" or cursor.time_unit(bound.last.end)
+    exact = not bound.led and bound.op == "=" and time and not cursor.is_(i - 1, sense.Between)
+    return exact and cursor.is_(i - 1, sense.Preposition) and cursor.is_(i - 1, when.DateRelation)
+
+
+def _joined(cursor: Cursor, draft: Parsed, bound: Bound) -> Parsed | None:
+    """The "over 2" of "over 2 and under 5 tonnes", "at least 2, at most 3 rooms": the field and the
+    unit are said behind the second number only."""
+    end, at = bound.last.end, cursor.past_one(cursor.joint(bound.last.end), sense.But)
+    other = read_bound(cursor, at, bound.of) if at > end else None
+    if other is None or not _opposed(cursor, bound, other, at):
+        return None
+    found = number(cursor, draft, at, bound.of)
+    says = found is not None and (other.last.kind or found.end > other.last.end)
+    (where,) = found.wheres if found and says and len(found.wheres) == 1 else (None,)
+    if where is None or not isinstance(where.value, (int, float)):
+        return None
+    scaled = round(bound.last.value * where.value / other.last.value, 6)
+    return constraint(end, where.field, bound.op, without_point(scaled))
+
+
+def _opposed(cursor: Cursor, bound: Bound, other: Bound, at: int) -> bool:
+    """Return whether two bounds are the ends of one range, or leave out what is between them.
+    The first one has no unit of its own."""
+    alone = bound.led and other.led and not bound.last.kind and bound.kind == other.kind
+    if not alone or {bound.op[0], other.op[0]} != {"<", ">"} or not other.last.value:
+        return False
+    lower, upper = (bound, other) if bound.op[0] == ">" else (other, bound)
+    apart = any(cursor.is_(i, sense.Or) for i in range(bound.last.end, at))
+    return (lower.last.value > upper.last.value) == apart
 
 
 def _lasts(cursor: Cursor, bound: Bound) -> bool:

@@ -181,9 +181,22 @@ def prepositioned(cursor: Cursor, i: int) -> Parsed | None:
     fields = [] if cursor.is_(i, sense.Not) else selected(cursor, i)  # "outside Rome"
     for field in fields:
         for start in cursor.steps(cursor.after(i), sense.Filler, most=1):
+            if _is_own_before(cursor, start, field):
+                continue
             if (parsed := values(cursor, start, field)) is not None:
                 return replace(parsed, notes=_other_fields(cursor, start, parsed, field))
     return None
+
+
+def _is_own_before(cursor: Cursor, i: int, field: Field) -> bool:
+    """Return whether a value that a preposition would select of related records is one of the
+    record's own: boats "from Kiel" have it as their port, whatever the city of the owner. A title
+    ("lakes in Florida", of a lake that is called so) is no such value."""
+    relation, title = field.name.rpartition(".")[0], cursor.lexicon.schema.title
+    if not relation or relation == cursor.about.relation:
+        return False
+    first = next((one.field.name for one in cursor.all(i, sense.ValueRef)), title)
+    return first is not None and "." not in first and first != title
 
 
 def _other_fields(cursor: Cursor, i: int, parsed: Parsed, field: Field) -> tuple[str, ...]:
