@@ -42,7 +42,7 @@ import qdrant_edge as engine
 
 from bench.judged_collections import Collection, Half, collections
 from groundhook.handlers.kb.declaration import settings_of
-from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.embed import EmbedderFactory, without_markup
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
@@ -135,7 +135,8 @@ async def embedded(collection: Collection, cache: VectorCache, *, exact: bool = 
     began = reported = time.monotonic()
     for start in range(0, len(by_length), TOGETHER):
         together = by_length[start : start + TOGETHER]
-        found = await model.embed_documents([collection.documents[id] for id in together])
+        texts = [without_markup(collection.documents[id]) for id in together]
+        found = await model.embed_documents(texts)
         documents |= zip(together, found, strict=True)
         if time.monotonic() - reported > 10:
             reported = time.monotonic()

@@ -20,6 +20,10 @@ from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
+_ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)  # of a table
+_BAR = re.compile(r"(?<!\\)\|")
+
 EmbedderFactory = Callable[[EmbeddingSpec], Embedder]
 
 
@@ -73,6 +77,19 @@ async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list
 def in_context(embedder: Embedder) -> bool:
     """Return whether passages must be embedded with all others of their document."""
     return isinstance(embedder, ContextualEmbedder) and embedder.in_context
+
+
+def without_markup(text: str) -> str:
+    """Return a text without what a model would take for content: the addresses of links, and the
+    bars and rules of tables in Markdown. `bench.retrieval --only paraphrase` measures its worth."""
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
+    return _ROW.sub(_cells, text) if "|" in text else text
+
+
+def _cells(row: re.Match[str]) -> str:
+    cells = (cell.strip() for cell in _BAR.split(row[0]))
+    return " ".join(cell for cell in cells if cell.strip(":-"))
 
 
 def embedding_tokens(text: str) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_right
+from collections.abc import Sequence
 
 import anyio
 import pytest
@@ -17,6 +18,7 @@ from groundhook.handlers.kb.embed import (
     TokenCounter,
     embedding_tokens,
     least_cosine,
+    without_markup,
 )
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
 from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine
@@ -27,7 +29,7 @@ from groundhook.host.core.types.collection_spec import (
     CollectionSpec,
     EmbeddingSpec,
 )
-from tests.kb.conftest import Opens, Writes, providers, search
+from tests.kb.conftest import Opens, Writes, providers, search, spec
 
 EMBEDDERS = ["builtin", "hash"]
 
@@ -200,3 +202,54 @@ def questions(before: set[threading.Thread]) -> list[str]:
         for thread in set(threading.enumerate()) - before
         if thread.name.startswith("question")
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "embedded"),
+    [
+        ("See [the manual](docs/manual.md#cups) first.", "See the manual first."),
+        ("![Two cups](cups.png)", "Two cups"),
+        ("| Cup | Price |\n|:--|--:|\n| blue | 4 |", "Cup Price\n\nblue 4"),
+        ("  | a \\| b | c |", "a \\| b c"),
+        ("a | b, and [no link] (here)", "a | b, and [no link] (here)"),
+    ],
+)
+def test_links_and_tables_are_embedded_as_their_words(text: str, embedded: str) -> None:
+    assert without_markup(text) == embedded
+
+
+@given(st.text(st.characters(exclude_characters="[]|")))
+def test_other_texts_are_embedded_as_they_are(text: str) -> None:
+    assert without_markup(text) == text
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.text("ab [](){}|:-\\\n!"))
+def test_what_is_embedded_has_only_characters_of_the_text(text: str) -> None:
+    embedded = without_markup(text)
+    assert len(embedded) <= len(text)
+    assert set(embedded) <= set(text) | {" "}
+
+
+class Recording(HashEmbedder):
+    """Keeps the texts that it embedded."""
+
+    texts: list[str] = []
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        self.texts.extend(texts)
+        return await super().embed_documents(texts)
+
+
+async def test_a_passage_is_quoted_with_its_markup_and_embedded_without(
+    opens: Opens, write: Writes
+) -> None:
+    content = "| Cup | Price |\n|---|---|\n| [blue](blue.md) | 4 |"
+    folder = write({"cups.md": f"# Cups\n\n{content}\n"})
+    recording = spec("docs", embedding=EmbeddingSpec(provider="recording", dimensions=64))
+    async with opens(recording, embedders={"recording": Recording}) as kb:
+        await kb.add("docs", [folder])
+        [item] = (await search(kb, "blue cup", limit=1)).items
+    assert item.content.endswith(content)
+    assert "Cup Price" in Recording.texts[0]
+    assert "blue 4" in Recording.texts[0]

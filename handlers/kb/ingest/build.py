@@ -16,7 +16,12 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from groundhook.handlers.kb.embed import TokenCounter, embedding_tokens, in_context
+from groundhook.handlers.kb.embed import (
+    TokenCounter,
+    embedding_tokens,
+    in_context,
+    without_markup,
+)
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, make_absolute
@@ -39,9 +44,9 @@ Result = TypeVar("Result")
 _FORMAT = b"3"  # increased when reading or cutting changes, so that documents are built again
 # The same for one kind of file: the version of its reader.
 _READ_BY = {
-    ".md": ".md 2",
-    ".markdown": ".markdown 2",
-    ".mdx": ".mdx 2",
+    ".md": ".md 3",
+    ".markdown": ".markdown 3",
+    ".mdx": ".mdx 3",
     ".pdf": ".pdf 6",
     ".docx": ".docx 4",
     ".html": ".html 4",
@@ -180,7 +185,7 @@ class DocumentBuilder:
 
         async def work() -> None:
             for batch in batches:
-                vectors = await self._throttle.embed([part.text for part in batch])
+                vectors = await self._throttle.embed([without_markup(part.text) for part in batch])
                 for part, vector in zip(batch, vectors, strict=True):
                     part.vector = pack_vector(vector)
                     finished[part.owner] += len(part.text)
