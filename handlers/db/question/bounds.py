@@ -55,7 +55,8 @@ def _comparison(cursor: Cursor, i: int) -> tuple[sense.Compare, int] | None:
     age = cursor.take(word[1], sense.Adjective) if word else None
     if word and age and age[0].kind == "age" and not word[0].kind:
         return sense.Compare(word[0].op, "age"), age[1]
-    return word
+    short = word and cursor.is_mark(word[1], ".") and cursor.number(word[1] + 1)  # "max. 900"
+    return (word[0], word[1] + 1) if word and short else word
 
 
 def _named_within(cursor: Cursor, i: int) -> tuple[Field | None, int]:

@@ -48,7 +48,7 @@ class OrderEntry(Value):
 class ConditionEntry(Value):
     kind: str
     op: str
-    value: Any
+    value: Any = None
     words: Words
 
 
@@ -88,7 +88,9 @@ class DateWords(Value):
     rates: dict[Unit, Words] = {}
     days: Annotated[Numbered, Means(when.DayWord)]
     upcoming: Annotated[Words, Means(partial(when.Ahead, True))] = ()
+    happened: Annotated[Words, Means(when.Happened)] = ()
     overdue: Annotated[Words, Means(partial(when.Ahead, False, due=True))] = ()
+    expired: Annotated[Words, Means(partial(when.Ahead, False, kind="expiry"))] = ()
     past: Annotated[Words, Means(partial(when.Ahead, False))] = ()
     units: Annotated[dict[Unit, Words], Means(when.DateUnit)]
     months: Annotated[tuple[Words, ...], Means(when.Month)]

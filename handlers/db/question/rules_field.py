@@ -106,7 +106,7 @@ def _on_time(cursor: Cursor, draft: Parsed, field: Field, at: int) -> Parsed | N
     if related and (found := date_led(cursor, draft, at - 1, field)):
         return found
     if cursor.is_(at, when.Falls) and not cursor.is_(at, sense.FieldRef):
-        at = cursor.past(at, when.Falls, sense.ValueLink, sense.Filler)
+        at = cursor.past(at, when.Falls, sense.ValueLink, sense.Filler, unless=when.Period)
     tried = (rule(cursor, draft, at, field) for rule in (between, compared_date, date_led))
     return next(filter(None, tried), None)
 

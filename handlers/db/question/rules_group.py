@@ -130,8 +130,9 @@ def most(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     the most records, or with the greatest sum, or the fewest."""
     at = _past_group_verb(cursor, i)
     word = cursor.take(at, sense.Superlative)
-    group = draft.mention or cursor.about.title
-    made = _counted_most(cursor, word[1], draft.mention) if word else None
+    own = _asked_person(cursor) or draft.mention
+    group = own or cursor.about.title
+    made = _counted_most(cursor, word[1], own) if word else None
     if word is None or made is None or group is None or cursor.many(group):
         return None
     if group.kind in (*NUMBERS, *TIMES):
@@ -140,10 +141,19 @@ def most(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
         cursor.after(word[1]),
         orders=(Order(field=made.called, order=word[0].order),),
         aggregates=(made,),
-        groups=(group.name,) if draft.mention else tuple(_each(cursor, group)),
+        groups=(group.name,) if own else tuple(_each(cursor, group)),
         limit=draft.limit or 1,
         named_at=at,
     )
+
+
+def _asked_person(cursor: Cursor) -> Field | None:
+    """The "customer" of "who bought the most bottles", asked of sales."""
+    if cursor.lexicon.of_persons or not cursor.asks_who():
+        return None
+    texts = (one for one in cursor.lexicon.schema.visible if one.kind == "text")
+    persons = cursor.lexicon.vocabulary.persons
+    return next((one for one in texts if cursor.lexicon.mentions(one, persons)), None)
 
 
 def _counted_most(cursor: Cursor, i: int, group: Field | None) -> Aggregate | None:
@@ -151,7 +161,8 @@ def _counted_most(cursor: Cursor, i: int, group: Field | None) -> Aggregate | No
     if cursor.is_(i, sense.ModelRef):
         return figure_of("count")
     asking = (cursor.after(at) for at in range(i) if cursor.is_(at, sense.QuestionWord))
-    if group is None or not any(cursor.names(at, group) for at in asking):
+    asked = group is not None and any(cursor.names(at, group) for at in asking)
+    if not asked and group != _asked_person(cursor):
         return None
     field = cursor.named(i, ("integer",))
     counted = field and not cursor.lexicon.is_kind(field, *NOT_SUMMED)

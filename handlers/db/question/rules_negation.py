@@ -154,9 +154,10 @@ def _goes_on(cursor: Cursor, i: int) -> bool:
 
 
 def condition(cursor: Cursor, _: Parsed, i: int) -> Parsed | None:
-    """ "in stock", "sold out"."""
+    """ "in stock", "sold out", "former"."""
     for found in cursor.all(i, sense.Condition):
-        field = cursor.field_of_kind(found.kind)
+        optional = cursor.date_of_kind(found.kind) if found.value is None else None
+        field = optional or cursor.field_of_kind(found.kind)
         if field is not None:
             return constraint(cursor.after(i), field.name, found.op, found.value)
     return None

@@ -54,13 +54,19 @@ def _any_weekend(cursor: Cursor, i: int) -> Parsed | None:
 def _ahead(cursor: Cursor, i: int, of: Field | None) -> Parsed | None:
     """ "upcoming", "overdue", "expired items"."""
     word = cursor.take(i, when.Ahead)
-    day = of or cursor.named(i, TIMES) or cursor.lexicon.day_field
+    day = of or _date_of(cursor, i, word[0]) if word else None
     if word is None or day is None or day.kind not in TIMES or cursor.is_(i, when.Period):
         return None
     if word[0].due and of is None and not cursor.lexicon.is_kind(day, "ahead"):
         return None
     op = ">=" if word[0].future else "<"
     return constraint(word[1], day.name, op, dates.stored(cursor.now, day.kind))
+
+
+def _date_of(cursor: Cursor, i: int, word: when.Ahead) -> Field | None:
+    """Return the date of such a word: one that is called so, that of its kind, or the main one."""
+    main = cursor.date_of_kind(word.kind) if word.kind else cursor.lexicon.day_field
+    return cursor.named(i, TIMES) or main
 
 
 def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | None:
@@ -128,8 +134,7 @@ def _has_such(cursor: Cursor, field: Field, span: Span, *, named: bool) -> bool:
     May, and a "next inspection", unless it is named, not in the past."""
     if field.kind == "integer":
         return (span.start.month, span.end.month) == (1, 1)
-    over = span.end <= dates.midnight(cursor.now) and not named
-    if over and cursor.lexicon.is_kind(field, "to_come"):
+    if not named and cursor.lexicon.is_kind(field, "to_come"):
         return False
     return not (span.yearless and field == cursor.lexicon.date_of_kind("birth"))
 
@@ -243,10 +248,10 @@ def _in_unit(
 
 def _near(cursor: Cursor, draft: Parsed, field: Field, span: Span) -> Span:
     """Return a time without a year in its most likely year: the one named before ("in 2025, but not
-    in March"), else the nearest for dates in the future, else the latest."""
+    in March"), else the nearest for dates in the future, else the latest, also of what happened."""
     if span.yearless and (year := dict(draft.years).get(field.name)):
         return dates.moved(span, "year", year - span.start.year)
-    if not cursor.lexicon.is_kind(field, "ahead"):
+    if not cursor.lexicon.is_kind(field, "ahead") or cursor.anywhere(when.Happened):
         return span
     if span.weekday and span.end <= cursor.now:
         return dates.moved(span, "week", 1)  # "arriving on Friday"

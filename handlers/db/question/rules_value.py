@@ -20,6 +20,8 @@ def values(cursor: Cursor, i: int, of: Field | None = None) -> Parsed | None:
     if not each:
         return None
     chosen = _chosen(cursor, i, each)
+    if _is_deed(cursor, i, chosen.field, chosen.value):
+        return None
     listed, end = _listed(cursor, i, chosen)
     either = len(listed) > 1 and any(cursor.is_(at, sense.Or) for at in range(i, end))
     fields, others = _sought_in(cursor, i, each, chosen)
@@ -28,6 +30,13 @@ def values(cursor: Cursor, i: int, of: Field | None = None) -> Parsed | None:
         wheres = [Where(any_of=tuple(wheres))]
     note = _note(cursor.text(i, cursor.after(i)), fields, others)
     return Parsed(end, tuple(wheres), notes=(note,) if others or len(fields) > 1 else ())
+
+
+def _is_deed(cursor: Cursor, i: int, field: Field, value: str) -> bool:
+    """ "who rented the van": return whether a verb in the past is what somebody did, and not the
+    option "rented" of a related record."""
+    option = bool(field.options) and "." in field.name and cursor.is_(i - 1, sense.Person)
+    return option and value.endswith(cursor.lexicon.vocabulary.file.dates.verb_endings)
 
 
 def _sought_in(
@@ -63,12 +72,21 @@ def _of_each_field(cursor: Cursor, i: int, of: Field | None) -> list[sense.Value
     """Return the value that the words here name, and the same value of other fields of the same
     record; those of the field `of`, or of the one named after it, alone."""
     found = [one for one in cursor.all(i, sense.ValueRef) if of in (None, one.field)]
-    named = [one for one in found if cursor.names(cursor.after(i), one.field)]
+    named = _named_behind(cursor, i, found)
     if named or not found:
         return named[:1]
     first = next((one for one in found if _is_own_option(one)), found[0])
     elsewhere = (one for one in found if _path(one) == _path(first))
     return list({one.field: one for one in (first, *elsewhere, first)}.values())
+
+
+def _named_behind(cursor: Cursor, i: int, found: Sequence[sense.ValueRef]) -> list[sense.ValueRef]:
+    """Return the values whose field is named behind them; in "where was Lincoln found" that field
+    is requested, of the record with the title."""
+    end, title = cursor.after(i), cursor.lexicon.schema.title
+    asked = cursor.is_(i - 1, sense.Auxiliary) and cursor.is_(end, sense.FieldRef)
+    titles = [one for one in found if asked and one.field.name == title]
+    return titles or [one for one in found if cursor.names(end, one.field)]
 
 
 def _is_own_option(value: sense.ValueRef) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from groundhook.handlers.db.question.sense import Qualifier, Sense
+from groundhook.handlers.db.question.sense import Filler, Qualifier, Sense
 
 Relation = Literal["since", "after", "before", "until", "during"]
 DateUnitName = Literal["hour", "day", "week", "month", "quarter", "year"]
@@ -54,10 +54,16 @@ class Length(Sense):
 
 
 class Ahead(Sense):
-    """ "upcoming": from now on; "past": until now; "overdue": a date that lies ahead is over."""
+    """ "upcoming": from now on; "past": until now; "overdue": a date that lies ahead is over;
+    "expired": a date of that kind is."""
 
     future: bool
     due: bool = False
+    kind: str = ""
+
+
+class Happened(Filler):
+    """A verb of what is over: "took place"."""
 
 
 class Weekday(Sense):

@@ -23,7 +23,7 @@ MODELS: dict[str, list[dict[str, Any]]] = {
         number("fee", "Monthly fee", "price"),
         number("delay", "Delay", "minutes late"),
         number("tour", "Tour", "duration, minutes, Dauer"),
-        date("built_on", "Built"),
+        column("yard", label="Built in", comment="built"),
         column("owner_id", "bigInteger"),
     ],
     "owner": [
@@ -36,15 +36,39 @@ MODELS: dict[str, list[dict[str, Any]]] = {
         number("total", "Total"),
         column("departs_at", "datetime", "Departs"),
         date("paid_on", "Paid", nullable=True),
+        column("guest", label="Guest"),
+        number("nights", "Nights"),
+        date("booked_on", "Booked"),
+        column("sail_id", "bigInteger"),
+    ],
+    "sail": [
+        column("name", label="Name"),
+        choice("status", "Status", "free", "rented"),
+        date("next_check", "Next check"),
+    ],
+    "sailor": [
+        column("name", label="Name"),
+        column("email", label="Contact email", comment="email", nullable=True),
+        number("hourly_wage", "Hourly wage", "pay, Stundenlohn"),
+        date("joined_on", "Joined"),
+        date("left_on", "Left", nullable=True),
+        date("valid_until", "Licence valid until", comment="licence"),
+        date("checked_on", "Checked", comment="geprüft", nullable=True),
     ],
 }
-RELATIONS = {"boat": "owner"}
+COMMENTS = {
+    "boat": "Boot, Boote",
+    "stay": "Aufenthalt, Aufenthalte",
+    "sailor": "Matrose, Matrosen, מלח, מלחים",
+}
+UNCHECKED = "(checked_on < 2020-01-01 or checked_on null)"
+RELATIONS = {"boat": "owner", "stay": "sail"}
 SCHEMAS = Schemas(
     {
         id: ModelSpec.model_validate(
             {
                 "id": id,
-                "table": {"name": id, "comment": {"boat": "Boot, Boote"}.get(id, "")},
+                "table": {"name": id, "comment": COMMENTS.get(id, "")},
                 "columns": [column("id", "ID"), *columns],
                 "relations": {
                     to: {"type": "hasOne", "model": to, "key": "id", "foreign": f"{to}_id"}
@@ -56,10 +80,14 @@ SCHEMAS = Schemas(
     }
 )
 OWNER = Offer(SCHEMAS["owner"], {"name": ("Ada Sato",), "city": ("Kiel", "Bonn")})
+SAIL = Offer(SCHEMAS["sail"], {"name": ("Vega",)})
+BOATS = {"name": ("Vega",), "port": ("Kiel",), "yard": ("Vega",)}
 OFFERS = {
     "owner": OWNER,
-    "boat": Offer(SCHEMAS["boat"], {"name": ("Vega",), "port": ("Kiel",)}, {"owner": OWNER}),
-    "stay": Offer(SCHEMAS["stay"], {}),
+    "boat": Offer(SCHEMAS["boat"], BOATS, {"owner": OWNER}),
+    "stay": Offer(SCHEMAS["stay"], {"guest": ("Ada Sato",)}, {"sail": SAIL}),
+    "sail": SAIL,
+    "sailor": Offer(SCHEMAS["sailor"], {}),
 }
 LEXICONS = Lexicons()
 
@@ -143,3 +171,72 @@ def test_what_would_be_a_condition_is_reported(
     question: str, model: str, left: tuple[str, ...]
 ) -> None:
     assert read(question, model).not_understood == left
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "found"),
+    [
+        ("former sailors", "en", "left_on not null"),
+        ("sailors no longer with us", "en", "left_on not null"),
+        ("sailors who are still here", "en", "left_on null"),
+        ("ehemalige Matrosen", "de", "left_on not null"),
+        ("Matrosen, die noch bei uns sind", "de", "left_on null"),
+        ("מלחים לשעבר", "he", "left_on not null"),
+        ("sailors with an expired licence", "en", "valid_until < 2026-11-12"),
+        ("Matrosen, die seit 2020 nicht mehr geprüft wurden", "de", UNCHECKED),
+        ("Matrosen ohne E-Mail", "de", "email null"),
+        ("Matrosen, die mehr als 25 Euro pro Stunde verdienen", "de", "hourly_wage > 25"),
+        ("Matrosen mit max. 30 Euro pro Stunde", "de", "hourly_wage <= 30"),
+    ],
+)
+def test_who_left_and_what_ended_is_known_by_its_date(
+    question: str, language: str, found: str
+) -> None:
+    reading = read(question, "sailor", language)
+    assert (conditions(reading), reading.not_understood) == (found, ())
+
+
+def test_nobody_is_known_to_have_left_without_such_a_date() -> None:
+    reading = read("former boats", "boat")
+    assert (conditions(reading), reading.not_understood) == ("", ("former",))
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "found"),
+    [
+        ("stays that took place on Sunday", "en", ("2026-11-08", "2026-11-09")),
+        ("stays on Sunday", "en", ("2026-11-15", "2026-11-16")),
+        ("how many stays were there in March?", "en", ("2026-03-01", "2026-04-01")),
+        ("wie viele Aufenthalte fanden im März statt?", "de", ("2026-03-01", "2026-04-01")),
+    ],
+)
+def test_what_took_place_lies_behind_us(
+    question: str, language: str, found: tuple[str, str]
+) -> None:
+    reading = read(question, "stay", language)
+    start, end = found
+    assert conditions(reading) == f"departs_at >= {start} 00:00:00 and departs_at < {end} 00:00:00"
+    assert reading.not_understood == ()
+
+
+def test_no_time_is_that_of_something_to_come_that_is_not_named() -> None:
+    assert conditions(read("sails this month", "sail")) == ""
+    assert read("sails this month", "sail").not_understood == ("this", "month")
+    found = "next_check >= 2026-11-01 and next_check < 2026-12-01"
+    assert conditions(read("sails whose next check is due this month", "sail")) == found
+
+
+def test_what_somebody_did_is_no_option_of_a_related_record() -> None:
+    reading = read("who rented Vega in October?", "stay")
+    assert "rented" in reading.not_understood
+    assert "sail.status" not in conditions(reading)
+
+
+def test_who_did_the_most_is_a_person() -> None:
+    reading = read("who booked the most nights?", "stay")
+    assert (reading.dsl.groups, reading.dsl.limit) == (("guest",), 1)
+    assert [one.called for one in reading.dsl.aggregates] == ["sum_nights"]
+
+
+def test_where_something_was_found_is_no_condition_on_the_place() -> None:
+    assert conditions(read("where was Vega built?")) == "name = Vega"
