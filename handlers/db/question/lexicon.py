@@ -22,6 +22,7 @@ SHORTEST_LANGUAGE_WORD = 7
 JSON = "json"  # how the pieces of a JSON list are parted
 
 
+OF_SIDE = ("depth", "width")  # kinds of lengths that no other length stands for
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -189,7 +190,8 @@ class Lexicon:
         numbers = (one for one in self.schema.visible if one.kind in ("integer", "number"))
         units = ((one, unit) for one in numbers for unit in self.units_of(one))
         found = [one for one, unit in units if unit.scale and unit.kind == kind]
-        return [one for one in found if self.is_kind(one, compared)] or found
+        named = [one for one in found if self.is_kind(one, compared)]
+        return named if named or compared in OF_SIDE else found
 
     # ---- making
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import Bound
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor, without_point
-from groundhook.handlers.db.question.lexicon import words_of
+from groundhook.handlers.db.question.lexicon import OF_SIDE, words_of
 from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.time_fields import field_before
 from groundhook.handlers.db.schema import Field
@@ -60,13 +60,29 @@ def _of_comparison(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found
     after it makes it a count of something else."""
     end, kind = bound.last.end, bound.last.kind or bound.kind
     if kind:
-        return _until(cursor.field_of_kind(kind), end)
+        # "deeper than 2 metres" is about a depth
+        like = bound.kind in LIKE.get(kind, ()) and cursor.field_of_kind(bound.kind)
+        known = None if bound.kind in OF_SIDE else cursor.field_of_kind(kind)
+        return _until(like or known, end)
     for verb in cursor.all(end, sense.NumberVerb):  # "die mehr als 50000 verdienen"
         if (field := cursor.field_of_kind(verb.kind)) is not None:
             return field, cursor.after(end)
     before = field_before(cursor, draft, i)
-    same = before if before and before.kind in NUMBERS else None
+    number = before is not None and before.kind in NUMBERS
+    same = before if number and not _excludes(cursor, draft, i, bound) else None
     return _until(same or _unnamed(cursor, bound), end)
+
+
+def _excludes(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> bool:
+    """ "under 5 hours but over 500": return whether no number could be within both the condition
+    before and the bound."""
+    last, value = draft.last, bound.last.value
+    if last is None or not isinstance(last.value, (int, float)) or cursor.is_(i - 1, sense.Or):
+        return False
+    ops = last.op[0], bound.op[0]
+    return (ops == ("<", ">") and value >= last.value) or (
+        ops == (">", "<") and value <= last.value
+    )
 
 
 def _until(field: Field | None, end: int) -> Found | None:
@@ -88,8 +104,9 @@ def _in_stock(cursor: Cursor, bound: Bound) -> Found | None:
 def _named_behind(cursor: Cursor, bound: Bound) -> Found | None:
     """The "seats" of "more than 4 seats"; in "over 50 who earn …" nothing is named."""
     amount = bound.last
-    # behind "who" another clause begins
-    for at in cursor.steps(amount.end, sense.Filler, most=int(bound.led), unless=sense.Relative):
+    # behind "who" and "but" another clause begins
+    most = int(bound.led and not cursor.is_(amount.end, sense.But))
+    for at in cursor.steps(amount.end, sense.Filler, most=most, unless=sense.Relative):
         field, end = cursor.number_named(at), cursor.after(at)
         if field and cursor.is_(at, when.DateUnit) and cursor.lexicon.is_kind(field, "year"):
             continue  # "two years" are no year

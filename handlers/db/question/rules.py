@@ -18,6 +18,7 @@ from groundhook.handlers.db.question.parsed import About, Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, happened, lacking, literal
 from groundhook.handlers.db.question.rules_figure import figure, figures
 from groundhook.handlers.db.question.rules_group import grouped, most, ranked, rate_of_bound
+from groundhook.handlers.db.question.rules_length import compared_date
 from groundhook.handlers.db.question.rules_negation import (
     condition,
     excepted,
@@ -33,7 +34,6 @@ from groundhook.handlers.db.question.rules_number import (
     verb_led,
 )
 from groundhook.handlers.db.question.rules_order import extreme_of_each, limit, order_words
-from groundhook.handlers.db.question.rules_time import compared_date
 from groundhook.handlers.db.question.rules_value import selected
 from groundhook.handlers.db.question.time_fields import names_event
 from groundhook.handlers.db.question.times import dated

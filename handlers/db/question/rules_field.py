@@ -8,8 +8,9 @@ from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import postfixed, read_bound
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.parsed import Parsed, constraint
+from groundhook.handlers.db.question.rules_length import compared_date
 from groundhook.handlers.db.question.rules_number import between, number
-from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.handlers.db.question.rules_time import date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.question.wheres import opposite, require_one_of

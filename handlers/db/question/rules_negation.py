@@ -10,8 +10,9 @@ from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.joining import of_some
 from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_field import field_led, missing, negated
+from groundhook.handlers.db.question.rules_length import compared_date
 from groundhook.handlers.db.question.rules_number import between, number, verb_led
-from groundhook.handlers.db.question.rules_time import compared_date, date_led
+from groundhook.handlers.db.question.rules_time import date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.host.core.types.query_language import Where
 

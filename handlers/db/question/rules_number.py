@@ -18,7 +18,8 @@ from groundhook.handlers.db.question.number_fields import (
 )
 from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.rules_age import aged
-from groundhook.handlers.db.question.rules_time import between_dates, lasting
+from groundhook.handlers.db.question.rules_length import lasting
+from groundhook.handlers.db.question.rules_time import between_dates
 from groundhook.handlers.db.question.time_fields import of_no_field
 from groundhook.handlers.db.schema import Field
 

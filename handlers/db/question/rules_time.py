@@ -1,15 +1,13 @@
-"""Rules for times: "since March", "older than 3 months", "longer than 2 hours"."""
+"""Rules for times: "since March", "between March and May", "expired"."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.bounds import ABOUT, Bound
-from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor, without_point
+from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.parsed import Parsed, constraint
-from groundhook.handlers.db.question.periods import Duration, duration
 from groundhook.handlers.db.question.time_fields import (
     field_before,
     has_times,
@@ -21,17 +19,8 @@ from groundhook.handlers.db.question.time_fields import (
 )
 from groundhook.handlers.db.question.times import dated, days, span
 from groundhook.handlers.db.question.when import DateUnitName
-from groundhook.handlers.db.question.wheres import OPPOSITE
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
-
-SHORTEST_MINUTE = 4  # letters: the "min" of a column's name is no minute
-SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {
-    "hour": (None, 60),  # minutes, which are no unit of dates
-    "day": ("hour", 24),
-    "week": ("day", 7),
-    "year": ("month", 12),
-}
 
 
 def date_led(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
@@ -71,11 +60,11 @@ def _date_of(cursor: Cursor, i: int, word: when.Ahead) -> Field | None:
 
 def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | None:
     known = of or _timed_before(cursor, draft, i)
-    time = dated(cursor, i, year=_first_year(known) if known else 0)
+    time = _time_of(cursor, i, known)
     if time is None:
         return None
     relation, span, end = time
-    if of is None and (behind := _named_behind(cursor, end)):
+    if of is None and (behind := named_behind(cursor, end)):
         known, end = behind
     if known is None and of_unknown_verb(cursor, i, end):
         return of_no_field(i, end)
@@ -89,6 +78,16 @@ def _dated(cursor: Cursor, draft: Parsed, i: int, of: Field | None) -> Parsed | 
     relation, end = _postfixed(cursor, relation, end)
     found = _within(end, field, relation, near)
     return replace(found, notes=(*found.notes, *_note_status(cursor, i, field, known)))
+
+
+def _time_of(cursor: Cursor, i: int, known: Field | None) -> tuple[str, Span, int] | None:
+    """Return the time here; in "vor 1800 entstanden", where a field of years is named behind it, a
+    year of long ago."""
+    if (found := dated(cursor, i, year=_first_year(known) if known else 0)) is not None:
+        return found
+    time = dated(cursor, i, year=dates.OLDEST_YEAR)
+    behind = named_behind(cursor, time[2]) if time else None
+    return time if behind and behind[0].kind == "integer" else None
 
 
 def _timed_before(cursor: Cursor, draft: Parsed, i: int) -> Field | None:
@@ -117,7 +116,7 @@ def _is_yearly(cursor: Cursor, i: int, end: int, field: Field) -> bool:
     return birth and cursor.anywhere(when.Birthday) and not year
 
 
-def _named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:
+def named_behind(cursor: Cursor, i: int) -> tuple[Field, int] | None:
     """ "before 1950 built": the field that is named after its time, and has no other."""
     field = next((one for one in cursor.fields(i) if has_times(cursor, one)), None)
     end = cursor.after(i)
@@ -143,107 +142,6 @@ def _postfixed(cursor: Cursor, relation: str, end: int) -> tuple[str, int]:
     """ "2024 or newer": return how the time bounds the field, and the position after the words."""
     word = cursor.take(end, when.DatePostfix) if relation == "during" else None
     return (word[0].relation, word[1]) if word else (relation, end)
-
-
-def compared_date(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:
-    """ "older than 3 months", "less than a week old", "more than ten years ago", "for more than two
-    years"."""
-    word = cursor.take(i, sense.Compare)
-    length = duration(cursor, word[1]) if word else None
-    if word is None or length is None:
-        return None
-    if cursor.is_(i - 1, when.Lasting) and not cursor.is_(length.end, when.Old, when.Ago):
-        return None if of or length.unit == "hour" else _tenure(cursor, i, word[0], length)
-    if of is not None:
-        return _compared_with_now(cursor, of, word[0], length)
-    return _compared_unnamed(cursor, i, word[0], length)
-
-
-def _tenure(cursor: Cursor, i: int, word: sense.Compare, length: Duration) -> Parsed | None:
-    """ "with us for more than two years": how long ago something began, of persons that they joined
-    us. None where a number says how long it lasts; where both may be meant it is reported."""
-    begun = cursor.date_of_kind("begun")
-    lasts = lasting(cursor, Bound(word.op, (Amount(length.number, "", length.end - 1),)))
-    if lasts and not (begun and cursor.lexicon.of_persons):
-        return None
-    if begun is None or lasts:
-        return of_no_field(i, length.end)
-    return _bound_of_length(cursor, begun, OPPOSITE[word.op], length)
-
-
-def _compared_unnamed(
-    cursor: Cursor, i: int, word: sense.Compare, length: Duration
-) -> Parsed | None:
-    """ "older than 10 years", of a person, or of a building with its year; else of the main
-    date."""
-    years, end = length.unit == "year", cursor.past_one(length.end, when.Old, when.Ago)
-    if of_unknown_verb(cursor, i, end):
-        return of_no_field(i, end)
-    if years and cursor.date_of_kind("birth") and not cursor.is_(length.end, when.Ago):
-        return None  # an age
-    built = cursor.lexicon.of_kind("year") if years and word.kind == "date" else None
-    if built is not None:
-        return constraint(length.end, built.name, word.op, cursor.now.year - length.number)
-    main = cursor.lexicon.day_field
-    if main is None or cursor.lexicon.is_kind(main, "ahead"):
-        return None
-    return _compared_with_now(cursor, main, word, length)
-
-
-def _compared_with_now(
-    cursor: Cursor, field: Field, word: sense.Compare, length: Duration
-) -> Parsed | None:
-    """The field is further from now than a length of time, or nearer."""
-    old = cursor.is_(length.end, when.Old, when.Ago)
-    exact = field.kind in TIMES or length.unit == "year"
-    if not (exact and has_times(cursor, field) and (old or word.kind == "date")):
-        return None
-    # More than three months old is before a day, newer than three months after it.
-    op = word.op if word.kind == "date" else OPPOSITE[word.op]
-    return _bound_of_length(cursor, field, op, length)
-
-
-def _bound_of_length(cursor: Cursor, field: Field, op: str, length: Duration) -> Parsed:
-    """Return the condition that a date is before or after the day some time ago."""
-    moment = dates.midnight(dates.shifted(cursor.now, length.unit, -length.number))
-    end = cursor.past_one(length.end, when.Old, when.Ago)
-    value = moment.year if field.kind == "integer" else dates.stored(moment, field.kind)
-    return constraint(end, field.name, "<" if op.startswith("<") else ">=", value)
-
-
-def lasting(cursor: Cursor, bound: Bound) -> Parsed | None:
-    """ "longer than 2 hours" of a field in minutes, "more than two weeks" of one in days, "10 years
-    experience"."""
-    unit = cursor.take(bound.last.end, when.DateUnit)
-    if unit is None or bound.op == ABOUT or cursor.is_(unit[1], when.Old, when.Ago):
-        return None
-    found = _in_unit(cursor, bound, unit[0].unit, unit[1])
-    if found is None:
-        return None
-    field, end, factor = found
-    values = [without_point(amount.value * factor) for amount in bound.amounts]
-    return constraint(end, field.name, bound.op, values if len(values) > 1 else values[0])
-
-
-def _in_unit(
-    cursor: Cursor, bound: Bound, name: DateUnitName, end: int
-) -> tuple[Field, int, int] | None:
-    """Return the number field for a length of time, the position after its words, and how many of
-    its units one of the length's is. A bare number of a longer unit than hours needs its name."""
-    if bound.bare:
-        after = cursor.past_one(end, sense.ValueLink)
-        if (named := cursor.number_named(after)) is not None:
-            return named, cursor.after(after), 1
-        if name != "hour":
-            return None
-    file = cursor.lexicon.vocabulary.file
-    minutes = [word for word in file.units["duration"] if len(word) > SHORTEST_MINUTE]
-    shorter, factor = SHORTER.get(name, (name, 1))
-    words = {1: file.dates.units[name], factor: file.dates.units[shorter] if shorter else minutes}
-    for times, units in words.items():
-        if (field := cursor.lexicon.in_unit_of_time(units, bound.of)) is not None:
-            return field, end, times
-    return None
 
 
 def _near(cursor: Cursor, draft: Parsed, field: Field, span: Span) -> Span:

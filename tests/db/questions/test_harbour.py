@@ -43,7 +43,10 @@ MODELS: dict[str, list[dict[str, Any]]] = {
     ],
     "sail": [
         column("name", label="Name"),
-        choice("status", "Status", "free", "rented"),
+        choice("status", "Status", "available", "rented"),
+        number("places", "Places", "seats"),
+        number("sewn", "Year sewn", "genäht, שנה"),
+        number("width", "Width", "metres, Breite"),
         date("next_check", "Next check"),
     ],
     "sailor": [
@@ -53,12 +56,13 @@ MODELS: dict[str, list[dict[str, Any]]] = {
         date("joined_on", "Joined"),
         date("left_on", "Left", nullable=True),
         date("valid_until", "Licence valid until", comment="licence"),
-        date("checked_on", "Checked", comment="geprüft", nullable=True),
+        date("checked_on", "Checked", comment="geprüft, נבדקו", nullable=True),
     ],
 }
 COMMENTS = {
     "boat": "Boot, Boote",
     "stay": "Aufenthalt, Aufenthalte",
+    "sail": "Segel, מפרש, מפרשים",
     "sailor": "Matrose, Matrosen, מלח, מלחים",
 }
 UNCHECKED = "(checked_on < 2020-01-01 or checked_on null)"
@@ -240,3 +244,35 @@ def test_who_did_the_most_is_a_person() -> None:
 
 def test_where_something_was_found_is_no_condition_on_the_place() -> None:
     assert conditions(read("where was Vega built?")) == "name = Vega"
+
+
+@pytest.mark.parametrize(
+    ("question", "model", "language", "found"),
+    [
+        ("boats with a tour under 5 hours but over 500", "boat", "en", "tour < 300 and fee > 500"),
+        (
+            "stays rated better than 4 but total under 400",
+            "stay",
+            "en",
+            "rating > 4 and total < 400",
+        ),
+        ("sails that are not available", "sail", "en", "status != available"),
+        ("unavailable sails", "sail", "en", "status != available"),
+        ("sails deeper than 2 metres", "sail", "en", ""),
+        ("sails wider than 2 metres", "sail", "en", "width > 2"),
+        ("Segel breiter als 2 Meter", "sail", "de", "width > 2"),
+        ("Segel, die vor 1880 genäht wurden", "sail", "de", "sewn < 1880"),
+        (
+            "Matrosen, die vor mehr als drei Jahren geprüft wurden",
+            "sailor",
+            "de",
+            "checked_on < 2023-11-12",
+        ),
+        ("מלחים שנבדקו לפני יותר משלוש שנים", "sailor", "he", "checked_on < 2023-11-12"),
+        ("מפרשים משנת 2018 ומעלה", "sail", "he", "sewn >= 2018"),
+    ],
+)
+def test_a_number_is_for_the_field_that_it_can_be_for(
+    question: str, model: str, language: str, found: str
+) -> None:
+    assert conditions(read(question, model, language)) == found
