@@ -316,3 +316,51 @@ def test_permission_columns_must_be_declared(spec: Callable[..., ModelSpec]) -> 
         spec(option={"permission": {"user": "owner"}})
     with pytest.raises(ValueError, match="at least one"):
         spec(option={"permission": {}})
+
+
+async def test_related_records_that_the_identity_may_not_see_are_not_counted(
+    tmp_path: Path,
+) -> None:
+    def model(id: str, *columns: str, **more: Any) -> ModelSpec:
+        made = [{"name": name, "type": "integer" if "_" in name else "string"} for name in columns]
+        return ModelSpec.model_validate(
+            {
+                "id": id,
+                "name": id,
+                "table": {"name": id},
+                "columns": [{"name": "id", "type": "ID"}, *made],
+                **more,
+            }
+        )
+
+    owners = (("alice", "acme"), ("bob", "acme"), ("alice", "zeta"))
+    patient = model(
+        "patient",
+        "name",
+        option={"permission": True},
+        values=[
+            {"id": i, "name": f"P{i}", CREATED_BY: user, TENANT: tenant}
+            for i, (user, tenant) in enumerate(owners, 1)
+        ],
+    )
+    visit = model(
+        "visit",
+        "reason",
+        "patient_id",
+        relations={
+            "patient": {
+                "type": "hasOne",
+                "model": "patient",
+                "key": "id",
+                "foreign": "patient_id",
+            }
+        },
+        values=[{"reason": "flu", "patient_id": i} for i in (1, 1, 2, 3)],
+    )
+    models = {"patient": patient, "visit": visit}
+    async with open_database(f"sqlite:///{tmp_path}/n.db", 5000, models) as database:
+        await database.load()
+        (found,) = (
+            await Shop(database, "").search("how many patients", "visit", identity=ALICE)
+        ).items
+    assert list((found.data or {}).values()) == [1]

@@ -21,6 +21,7 @@ from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.parsed import Parsed, Piece
 from groundhook.handlers.db.question.wheres import (
+    has_opposite,
     opposite,
     require_all,
     require_any,
@@ -65,7 +66,7 @@ def _negate_exception(cursor: Cursor, draft: Parsed, at: int) -> Parsed:
         return _exclude(draft, unknown) if unknown else replace(draft.without([], at), refused=True)
     draft = replace(draft, idle=(*draft.idle, *unknown))
     wheres = _join_pieces(cursor, Parsed(pieces=within, alternatives=inside))
-    if _of_many(cursor, wheres):
+    if not _can_omit(cursor, wheres):
         return replace(draft.without(within, at), refused=True)
     whole = Piece(at, within[-1].end, opposite(wheres, cursor.lexicon.fields))
     text = cursor.text(at, whole.end)
@@ -73,6 +74,11 @@ def _negate_exception(cursor: Cursor, draft: Parsed, at: int) -> Parsed:
     first, last = draft.pieces.index(within[0]), draft.pieces.index(within[-1])
     pieces = (*draft.pieces[:first], whole, *draft.pieces[last + 1 :])
     return replace(draft, pieces=pieces, notes=(*draft.notes, *note))
+
+
+def _can_omit(cursor: Cursor, wheres: Sequence[Where]) -> bool:
+    """Return whether a query can omit the records that meet these conditions."""
+    return not _of_many(cursor, wheres) and has_opposite(wheres)
 
 
 def _exclude(draft: Parsed, unknown: tuple[int, ...]) -> Parsed:

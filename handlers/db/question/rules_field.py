@@ -13,7 +13,12 @@ from groundhook.handlers.db.question.rules_number import between, number
 from groundhook.handlers.db.question.rules_time import date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.tokens import phrase_of
-from groundhook.handlers.db.question.wheres import opposite, require_one_of
+from groundhook.handlers.db.question.wheres import (
+    AROUND_PIECE,
+    has_opposite,
+    opposite,
+    require_one_of,
+)
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Order
 
@@ -30,7 +35,7 @@ def field_led(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     for field in cursor.fields(i):
         tried = (condition_on(cursor, draft, field, start) for start in starts)
         found = next(filter(None, tried), None) or _alone(cursor, field, i, starts[-1])
-        if no and found and not found.wheres:  # "without sorting", of which there is no opposite
+        if no and found and not has_opposite(found.wheres):  # "without sorting"
             return Parsed(found.end).unplaced(range(i, found.end))
         if no:
             found = negated(cursor, found) if found else _missing(cursor, field, after)
@@ -123,7 +128,8 @@ def _on_text(cursor: Cursor, field: Field, at: int) -> Parsed | None:
 def _begins_with(cursor: Cursor, field: Field, i: int) -> Parsed | None:
     """The "A" of "name starts with A", also if it is a word of the language."""
     text = cursor.typed[i].text if cursor.token(i).kind in ("word", "quoted", "number") else ""
-    return constraint(i + 1, field.name, "like", f"{text}%") if text else None
+    pattern = not {"%", "_"}.isdisjoint(text) or text != text.strip(AROUND_PIECE)
+    return constraint(i + 1, field.name, "like", f"{text}%") if text and not pattern else None
 
 
 def _alone(cursor: Cursor, field: Field, i: int, at: int) -> Parsed | None:

@@ -181,7 +181,9 @@ def _count_related(cursor: Cursor, i: int, relation: str, end: int) -> Parsed:
     known = cursor.lexicon.schema.relations[relation]
     if known.many:
         return Parsed(end).unplaced(range(i, end))
-    return Parsed(i, aggregates=(figure_of("count", known.foreign, distinct=True),))
+    # not the foreign key: it is also that of records which the identity may not see
+    counted = f"{relation}.{known.key}"
+    return Parsed(i, aggregates=(figure_of("count", counted, distinct=True),))
 
 
 def _of_mention(cursor: Cursor, draft: Parsed, i: int) -> tuple[str, ...]:

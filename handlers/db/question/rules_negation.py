@@ -14,6 +14,7 @@ from groundhook.handlers.db.question.rules_length import compared_date
 from groundhook.handlers.db.question.rules_number import between, number, verb_led
 from groundhook.handlers.db.question.rules_time import date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
+from groundhook.handlers.db.question.wheres import has_opposite
 from groundhook.host.core.types.query_language import Where
 
 Rule = Callable[[Cursor, Parsed, int], Parsed | None]
@@ -85,7 +86,7 @@ def _opposite(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     found = found or _first_of(OTHERS, cursor, draft, i)
     if found is None:
         return None
-    refused = of_some(cursor, found.wheres)
+    refused = of_some(cursor, found.wheres) or not has_opposite(found.wheres)
     return Parsed(i, refused=True) if refused else negated(cursor, found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundhook.handlers.db.dsl import MATCH_NONE
+from groundhook.handlers.db.dsl import MATCH_NONE, conditions
 from groundhook.handlers.db.question.cursor import NUMBERS
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
@@ -52,9 +52,18 @@ def values_of(where: Where) -> list[object]:
     return list(where.value) if where.op == "in" else [where.value]
 
 
+def has_opposite(wheres: Sequence[Where]) -> bool:
+    """Return whether there are conditions, and a query can express that not all of them hold. It
+    cannot for the beginning of a text."""
+    likes = (str(where.value) for where in conditions(wheres) if where.op == "like")
+    beginnings = (like for like in likes if like == f"{like.strip(AROUND_PIECE)}%")
+    return bool(wheres) and not any(beginnings)
+
+
 def opposite(wheres: Sequence[Where], fields: Mapping[str, Field]) -> tuple[Where, ...]:
     """Return the conditions that hold where not all of these hold. A record without a value meets
-    none of these, but no bound of a number. Of a list "not A and B" is neither."""
+    none of these, but no bound of a number. Of a list "not A and B" is neither. `has_opposite` must
+    be true of them."""
     against: list[Where] = []
     for where in wheres:
         against += [one for one in _against(where, fields) if one not in against]

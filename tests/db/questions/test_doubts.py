@@ -194,4 +194,4 @@ def test_what_is_the_total_is_a_sum() -> None:
 
 def test_related_records_are_counted_once() -> None:
     (figure,) = read("how many customers ordered in September?", "order").dsl.aggregates
-    assert (figure.field, figure.distinct) == ("customer_id", True)
+    assert (figure.field, figure.distinct) == ("customer.id", True)

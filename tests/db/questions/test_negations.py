@@ -75,3 +75,26 @@ def test_a_prefix_negates_the_value_or_field_behind_it(
 ) -> None:
     reading = read(question, model)
     assert (conditions(reading), reading.not_understood) == (found, ())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "doctors whose name does not start with A",
+        "doctors except those whose name starts with A",
+        "doctors without a name that starts with A",
+        "doctors not from a city starting with A",
+    ],
+)
+def test_what_does_not_begin_so_is_reported_and_nothing_with_the_letter_is_omitted(
+    question: str,
+) -> None:
+    reading = read(question, "doctor")
+    assert (reading.dsl.wheres, reading.not_understood[-1]) == ((), "A")
+
+
+@pytest.mark.parametrize("sign", ["'%'", "'A%'", "A_1", "' '"])
+def test_a_beginning_with_the_sign_of_a_pattern_is_searched_for_as_text(sign: str) -> None:
+    reading = read(f"doctors whose name starts with {sign}", "doctor")
+    assert all(where.field == "*" for where in reading.dsl.wheres)
+    assert "starts" in reading.not_understood
