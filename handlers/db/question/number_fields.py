@@ -67,10 +67,17 @@ def _of_comparison(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Found
     for verb in cursor.all(end, sense.NumberVerb):  # "die mehr als 50000 verdienen"
         if (field := cursor.field_of_kind(verb.kind)) is not None:
             return field, cursor.after(end)
-    before = field_before(cursor, draft, i)
-    number = before is not None and before.kind in NUMBERS
-    same = before if number and not _excludes(cursor, draft, i, bound) else None
+    paid = cursor.field_of_kind("money") if cursor.is_(i - 1, when.Lasting) else None
+    same = paid or _as_before(cursor, draft, i, bound)  # "for under 20"
     return _until(same or _unnamed(cursor, bound), end)
+
+
+def _as_before(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Field | None:
+    """Return the field of the condition before "or" and "and"."""
+    before = field_before(cursor, draft, i)
+    if before is None or before.kind not in NUMBERS or _excludes(cursor, draft, i, bound):
+        return None
+    return before
 
 
 def _excludes(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> bool:

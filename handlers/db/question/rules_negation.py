@@ -81,7 +81,8 @@ def _against(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
 def _opposite(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     """Return the opposite of one condition."""
     found = _of_same_field(cursor, draft, i) or _first_of(OF_FIELDS, cursor, draft, i)
-    if found is None and (lacking := missing(cursor, i)) is not None:
+    value = cursor.is_(i, sense.ValueRef) and cursor.number_named(i)  # "not tankers"
+    if found is None and not value and (lacking := missing(cursor, i)) is not None:
         return lacking
     found = found or _first_of(OTHERS, cursor, draft, i)
     if found is None:

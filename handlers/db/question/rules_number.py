@@ -40,8 +40,8 @@ def number(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Pa
 def _of_bound(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Parsed | None:
     """Return the condition of a bound that begins at `i`: on an age, a length of time or a
     number."""
-    spent = cursor.is_(i - 1, when.Lasting, sense.Having) and cursor.time_unit(bound.last.end)
-    if bound.led and not (bound.of or spent) and (old := aged(cursor, bound)) is not None:
+    spent = bound.of is not None or _is_spent(cursor, i, bound)
+    if bound.led and not spent and (old := aged(cursor, bound)) is not None:
         return old
     if cursor.time_unit(bound.last.end):
         return lasting(cursor, bound)
@@ -50,6 +50,13 @@ def _of_bound(cursor: Cursor, draft: Parsed, i: int, bound: Bound) -> Parsed | N
     found = bounded_field(cursor, draft, i, bound)
     unclear = bound.bare and unread(cursor, draft)
     return _condition(cursor, i, bound, *found) if found and not unclear else None
+
+
+def _is_spent(cursor: Cursor, i: int, bound: Bound) -> bool:
+    """Return whether a bound is of what is paid ("for under 20") or of a time that is no age ("for
+    over two years", "with 5 years")."""
+    timed = cursor.time_unit(bound.last.end)
+    return cursor.is_(i - 1, when.Lasting) or (timed and cursor.is_(i - 1, sense.Having))
 
 
 def _is_within(cursor: Cursor, i: int, bound: Bound) -> bool:

@@ -115,6 +115,11 @@ def test_of_fields_with_the_same_unit_the_one_that_is_spoken_of_is_meant(
     assert (conditions(reading), reading.not_understood) == (found, ())
 
 
+def test_what_is_not_a_value_does_not_lack_a_field_of_its_name() -> None:
+    reading = read("engines instead of tankers", "vehicle")
+    assert conditions(reading) == "kind = engine and kind != tanker"
+
+
 def test_a_person_who_does_something_is_not_what_was_done() -> None:
     reading = read("reporters of incidents", "callout")
     assert conditions(reading) == ""

@@ -53,6 +53,7 @@ MODELS: dict[str, list[dict[str, Any]]] = {
         column("name", label="Name"),
         column("email", label="Contact email", comment="email", nullable=True),
         number("hourly_wage", "Hourly wage", "pay, Stundenlohn"),
+        date("born_on", "Date of birth"),
         date("joined_on", "Joined"),
         date("left_on", "Left", nullable=True),
         date("valid_until", "Licence valid until", comment="licence"),
@@ -65,6 +66,7 @@ COMMENTS = {
     "sail": "Segel, מפרש, מפרשים",
     "sailor": "Matrose, Matrosen, מלח, מלחים",
 }
+EITHER = "status in ['rented', 'available']"
 UNCHECKED = "(checked_on < 2020-01-01 or checked_on null)"
 RELATIONS = {"boat": "owner", "stay": "sail"}
 SCHEMAS = Schemas(
@@ -259,6 +261,9 @@ def test_where_something_was_found_is_no_condition_on_the_place() -> None:
         ("sails that are not available", "sail", "en", "status != available"),
         ("unavailable sails", "sail", "en", "status != available"),
         ("sails deeper than 2 metres", "sail", "en", ""),
+        ("sailors for under 20", "sailor", "en", "hourly_wage < 20"),
+        ("sails that are one of: rented, available", "sail", "en", EITHER),
+        ("at least one of: rented, available", "sail", "en", EITHER),
         ("sails wider than 2 metres", "sail", "en", "width > 2"),
         ("Segel breiter als 2 Meter", "sail", "de", "width > 2"),
         ("Segel, die vor 1880 genäht wurden", "sail", "de", "sewn < 1880"),
