@@ -20,7 +20,7 @@ from groundhook.host.core.errors import ConfigError
 from groundhook.host.core.ports import Embedder
 from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)  # of a table
 _BAR = re.compile(r"(?<!\\)\|")
 
@@ -81,10 +81,14 @@ def in_context(embedder: Embedder) -> bool:
 
 def without_markup(text: str) -> str:
     """Return a text without what a model would take for content: the addresses of links, and the
-    bars and rules of tables in Markdown. `bench.retrieval --only paraphrase` measures its worth."""
-    if "](" in text:
-        text = _LINK.sub(r"\1", text)
-    return _ROW.sub(_cells, text) if "|" in text else text
+    bars and rules of tables in Markdown. A text that has nothing else is returned as it is: some
+    services refuse blank ones. `bench.retrieval --only paraphrase` measures its worth."""
+    words = text
+    if "](" in words:
+        for _ in range(2):  # an image may be the text of a link
+            words = _LINK.sub(r"\1", words)
+    words = _ROW.sub(_cells, words) if "|" in words else words
+    return words if words.strip() else text
 
 
 def _cells(row: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 import groundhook
+from groundhook.host.cli.edge import print_text
 from groundhook.host.core.errors import suggestion
 
 DOCS = Path(groundhook.__file__).with_name("docs")
@@ -23,14 +24,12 @@ def command(page: str) -> int:
     pages = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
     if not page:
         width = max(map(len, pages))
-        for name in sorted(pages):
-            click.echo(f"{name:{width}}  {_title(pages[name])}")
-        return 0
+        lines = (f"{name:{width}}  {_title(pages[name])}\n" for name in sorted(pages))
+        return print_text("".join(lines))
     name = page.removeprefix("docs/").removesuffix(".md")
     if name not in pages:
         raise click.UsageError(f"no page {name!r} ({suggestion(name, sorted(pages))})")
-    click.echo(pages[name].read_text(encoding="utf-8"), nl=False)
-    return 0
+    return print_text(pages[name].read_text(encoding="utf-8"))
 
 
 def _title(page: Path) -> str:

@@ -54,6 +54,16 @@ def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool
     return code
 
 
+def print_text(text: str) -> int:
+    """Write a text to standard output and return the exit code of the process."""
+
+    def write() -> int:
+        sys.stdout.write(text)
+        return 0
+
+    return execute_without_loop(write, Report(json=False))
+
+
 async def _run_woken_by_signals(work: Work) -> int:
     """Run `work` on an event loop that every signal wakes. Ctrl-C just before the loop begins to
     wait would otherwise take effect only at its next event; a handler for any signal prevents

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from groundhook.host.cli.edge import print_text
 from groundhook.host.config.file_schemas import KINDS, file_schema
 
 
@@ -17,5 +18,4 @@ def command(kind: str) -> int:
     Save it and name it in a file's "$schema" or in the settings of your editor, which then
     completes and describes keys. `groundhook check` uses the same models.
     """
-    click.echo(json.dumps(file_schema(kind), indent=2, ensure_ascii=False))
-    return 0
+    return print_text(json.dumps(file_schema(kind), indent=2, ensure_ascii=False) + "\n")

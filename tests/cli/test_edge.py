@@ -86,10 +86,13 @@ def test_an_interruption_outranks_what_it_caused(ended_by: Run) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk_behind_the_output_is_reported_once() -> None:
+@pytest.mark.parametrize(
+    "command", [("config", "explain", "docs"), ("docs",), ("docs", "hooks"), ("schema", "model")]
+)
+def test_a_full_disk_behind_the_output_is_reported_once(command: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [*GROUNDHOOK, "config", "explain", "docs"],
+            [*GROUNDHOOK, *command],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -209,6 +210,9 @@ def questions(before: set[threading.Thread]) -> list[str]:
     [
         ("See [the manual](docs/manual.md#cups) first.", "See the manual first."),
         ("![Two cups](cups.png)", "Two cups"),
+        ("[![Two cups](cups.png)](shop.html)", "Two cups"),
+        ("[1 [a note](notes.md)", "[1 a note"),
+        ("![](cups.png)", "![](cups.png)"),
         ("| Cup | Price |\n|:--|--:|\n| blue | 4 |", "Cup Price\n\nblue 4"),
         ("  | a \\| b | c |", "a \\| b c"),
         ("a | b, and [no link] (here)", "a | b, and [no link] (here)"),
@@ -229,6 +233,16 @@ def test_what_is_embedded_has_only_characters_of_the_text(text: str) -> None:
     embedded = without_markup(text)
     assert len(embedded) <= len(text)
     assert set(embedded) <= set(text) | {" "}
+
+
+def test_brackets_that_never_close_take_time_in_proportion_to_their_number() -> None:
+    def seconds(count: int) -> float:
+        text = "[" * count + "]("
+        began = time.process_time()
+        assert without_markup(text) == text
+        return time.process_time() - began
+
+    assert seconds(100_000) < 1  # half a minute if each one read to the end of the line
 
 
 class Recording(HashEmbedder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.cursor import TIMES, Cursor
+from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.dates import Span
 from groundhook.handlers.db.question.parsed import Parsed, constraint
 from groundhook.handlers.db.question.time_fields import (
@@ -131,7 +131,7 @@ def _first_year(field: Field | None) -> int:
 def _has_such(cursor: Cursor, field: Field, span: Span, *, named: bool) -> bool:
     """Return whether a field can have such a time: a birthday is not of one year, a number not in
     May, and a "next inspection", unless it is named, not in the past."""
-    if field.kind == "integer":
+    if field.kind in NUMBERS:
         return (span.start.month, span.end.month) == (1, 1)
     if not named and cursor.lexicon.is_kind(field, "to_come"):
         return False
@@ -208,7 +208,7 @@ def _in_order(cursor: Cursor, places: range, start: Span, end: Span) -> tuple[Sp
 def _within(end: int, field: Field, relation: str, span: Span) -> Parsed:
     """The field lies in a span, before it or after it. `end` is the position after the words."""
     first, last = (
-        at.year if field.kind == "integer" else dates.stored(at, field.kind)
+        at.year if field.kind in NUMBERS else dates.stored(at, field.kind)
         for at in (span.start, span.end)
     )
     before, after = (("<", first), (">=", last))
