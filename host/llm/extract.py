@@ -24,7 +24,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from groundhook.host.core.types.search import Item
-from groundhook.host.llm.passages import Candidate, Quote, announced, passage, repeats
+from groundhook.host.llm.passages import (
+    Candidate,
+    Quote,
+    announced,
+    is_quoted_table,
+    passage,
+    repeats,
+)
 from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 from groundhook.host.llm.terms import terms
@@ -119,6 +126,8 @@ def _add(
             return
         if any(found[at].text in quote.whole for quote in chosen):
             continue
+        if least and is_quoted_table(found[at], chosen):
+            continue  # a row that was not good enough to be quoted with the best one of its table
         quote = passage(at, scores, part, found, chosen)
         if not any(repeats(quote, other) for other in chosen):
             chosen.append(quote)

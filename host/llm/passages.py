@@ -285,6 +285,17 @@ def _announcement(row: int, found: Sequence[Candidate]) -> int | None:
     return above if above >= 0 and row in announced(above, found) else None
 
 
+def is_quoted_table(candidate: Candidate, chosen: Sequence[Quote]) -> bool:
+    """Return whether a candidate is a row of a table of which other rows are quoted."""
+    row = candidate.sentence
+    return row.kind == "row" and any(
+        quote.item == candidate.item
+        and quote.closes.kind == "row"
+        and (quote.closes.heading, quote.closes.columns) == (row.heading, row.columns)
+        for quote in chosen
+    )
+
+
 def repeats(quote: Quote, other: Quote) -> bool:
     """Return whether one of two quotations has little content that the other lacks."""
     if quote.whole in other.whole or other.whole in quote.whole:

@@ -23,7 +23,7 @@ _NUMBER = re.compile(
 # The answer is often in a table: a default, a limit, a key, a list.
 _VALUE = re.compile(
     r"\b(?:defaults?|values?|limits?|maximum|minimum|max|min|timeouts?|sizes?|settings?|options?"
-    r"|keys?|fields?|columns?|parameters?|"
+    r"|keys?|fields?|columns?|parameters?|pay|fees?|"
     r"arguments?|flags?|variables?|types?|units?|prices?|costs?|versions?|codes?|abbreviations?"
     r"|lists?|table|overview)\b"
     r"|\bwhich\s+\w{2,}s\b|\bwhat\s+\w{3,}s\s+(?:are|do|does|can|may|exist|have)\b"

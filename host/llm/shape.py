@@ -72,7 +72,7 @@ def _rate_alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
     return (
         _rate_completeness(sentence, part, announces=announces)
         * _rate_letters(sentence, announces=announces)
-        * _rate_length(len(terms(sentence.text)) + (5 if announces else 0))
+        * _rate_length(_count_words(sentence, announces=announces))
     )
 
 
@@ -106,6 +106,13 @@ def _rate_letters(sentence: Sentence, *, announces: bool) -> float:
     if sentence.kind != "row" and sum(map(str.isalpha, prose)) < 0.5 * len(prose):
         value *= 0.6
     return value
+
+
+def _count_words(sentence: Sentence, *, announces: bool) -> int:
+    """Return the number of terms, with those that are quoted with it. A row is complete with two
+    cells, since the names of its columns are quoted above it."""
+    words = len(terms(sentence.text)) + (5 if announces else 0)
+    return max(words, 3) if sentence.kind == "row" and sentence.columns else words
 
 
 def _rate_length(words: int) -> float:

@@ -201,6 +201,37 @@ async def test_prose_is_quoted_rather_than_rows_unless_the_question_wants_a_valu
     assert (row, "#ref:a1b2") in quotes(await answer("What is the default memory limit?", [source]))
 
 
+async def test_a_row_of_few_words_answers_a_question_about_a_price() -> None:
+    damage = item(
+        "g7h8",
+        "## Larger damage\n\n| Part | You pay |\n|---|---|\n| Front wheel | 60 € |\n| Battery | 450 € |",
+        "Damage",
+        score=0.8,
+    )
+    charging = item(
+        "i9j2",
+        "Charge the battery between 5 and 30 °C. A full charge takes four and a half hours with the"
+        " standard charger.",
+        "Charging",
+    )
+    for question in ("What does the battery cost?", "What do I pay for a broken battery?"):
+        first, *_ = quotes(await answer(question, [damage, charging]))
+        assert first == ("Part – You pay\n  - Battery – 450 €", "#ref:g7h8")
+
+
+async def test_a_table_is_quoted_once_with_its_best_rows() -> None:
+    prices = item(
+        "k3l4",
+        "| Kind | Day | Week |\n|---|---|---|\n| City bike | 18 € | 79 € |\n| E-bike | 39 € | 189 € |"
+        "\n| Cargo bike | 45 € | 220 € |\n\nA week is seven days.",
+        "Rental prices",
+    )
+    found = [quote for quote, _ in quotes(await answer("How much is an e-bike a week?", [prices]))]
+    assert [quote for quote in found if quote.startswith("Kind")] == [
+        "Kind – Day – Week\n  - E-bike – 39 € – 189 €"
+    ]
+
+
 async def test_what_is_x_is_answered_by_the_sentence_that_defines_it() -> None:
     source = item(
         "a1b2",
