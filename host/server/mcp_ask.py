@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from groundhook.host.app.host import Host
+from groundhook.host.core.audience import for_readers
 from groundhook.host.core.types.events import Cited, SearchComplete, SearchStart
 from groundhook.host.dialects import fold, native
 from groundhook.host.dialects.audience import Audience
@@ -20,7 +21,8 @@ async def ask(
 ) -> McpAnswer:
     """Run a turn and return its answer; report its searches while they run. Raises HostError for a
     turn that cannot begin."""
-    audience = Audience(public_url=public_url)
+    # Without an address of the server, a path below it would lead a client nowhere.
+    reduced = Audience(public_url=public_url).of if public_url else for_readers
     whole = native.Whole()
     chat = OpenAIChat(id="", model="", created=0, public_url=public_url)
     gathered, sent, text, steps = whole.begin(), chat.begin(), "", 0
@@ -29,7 +31,7 @@ async def ask(
         host.stream(assistant, question, identity=caller.identity) as events,
     ):
         async for event in events:
-            seen = audience.of(event)
+            seen = reduced(event)
             if seen is None:
                 continue
             gathered, _ = whole.step(gathered, seen)

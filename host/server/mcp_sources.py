@@ -45,7 +45,7 @@ from groundhook.host.server.mcp_values import (
     Passage,
     Result,
 )
-from groundhook.host.server.reading import read_record, reading_scope
+from groundhook.host.server.reading import read_record, reading_scope, shown_fields
 from groundhook.host.server.secret import Secret
 
 log = logging.getLogger("groundhook.server")
@@ -267,10 +267,11 @@ class McpSources:
             record = await read_record(self.host, model, key, caller.identity)
         except UnknownName as exc:
             raise _missing("record", id) from exc
-        shown = {name: value for name, value in record.items() if value not in (None, "")}
+        spec = self.host.app.models.named(model)
+        shown = shown_fields(spec, record)
         return FetchedDocument(
             id=id,
-            title=f"{self.host.app.models.named(model).name or model} {key}",
+            title=f"{spec.name or model} {key}",
             text=clean("\n".join(f"{name}: {value}" for name, value in shown.items())),
             url=self._linked(Item(type="db", model=model, record_id=key)),
             metadata=record,

@@ -137,6 +137,8 @@ class McpTools:
         await caller.count_call()
         outcome = await self._outcome(name, arguments, caller, report)
         if outcome.error is not None:
+            if outcome.code == "unknown_tool":
+                await self._require_offered(name, caller)
             shown = (
                 outcome.error
                 if caller.assistants is None or outcome.code in ABOUT_THE_REQUEST
@@ -146,6 +148,12 @@ class McpTools:
         value = outcome.result
         structured = value if isinstance(value, dict) else {"result": value}
         return McpAnswer(text=outcome.text or json.dumps(value), structured=structured)
+
+    async def _require_offered(self, name: str, caller: McpCaller) -> None:
+        """Raise UnknownName for a tool that is not offered, with the names of those that are."""
+        names = [tool.name for tool in await self.offered(caller)]
+        if name not in names:
+            raise UnknownName("tool", name, names)
 
     async def _outcome(
         self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
@@ -181,10 +189,13 @@ class McpTools:
 
     def _own_tools(self, caller: McpCaller) -> list[OfferedTool]:
         question = AskArguments.model_json_schema()
+        known = caller.assistants_of(self.host)
         if caller.assistant:
             question["properties"].pop("assistant")
+        elif len(known) == 1:
+            question["properties"]["assistant"] |= {"enum": known, "default": known[0]}
         else:
-            question["properties"]["assistant"]["enum"] = caller.assistants_of(self.host)
+            question["properties"]["assistant"]["enum"] = known
             question["required"] = ["question", "assistant"]
         tools = [
             OfferedTool(
@@ -224,8 +235,8 @@ class McpTools:
         self, arguments: Mapping[str, Any], caller: McpCaller, report: Report
     ) -> McpAnswer:
         wanted = _valid(AskArguments, arguments)
-        assistant = caller.assistant or wanted.assistant
         known = caller.assistants_of(self.host)
+        assistant = wanted.assistant or (known[0] if len(known) == 1 else "")
         if not assistant:
             raise UsageError(f"assistant: name one of {', '.join(known)}")
         if assistant not in known:

@@ -57,6 +57,20 @@ async def read_record(host: Host, model: str, id: str, identity: Identity) -> di
     return records[0]
 
 
+def shown_fields(spec: ModelSpec, record: dict[str, Any]) -> dict[str, str]:
+    """Return the fields of a record that have a value, by their labels, as text for readers."""
+    labels = {column.name: column.label or column.name for column in spec.columns}
+    return {
+        labels.get(name, name): _text(value)
+        for name, value in record.items()
+        if value not in (None, "")
+    }
+
+
+def _text(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
 def _key(spec: ModelSpec, text: str) -> Any:
     """Return a primary key in the type of its column. Raises UnknownName for one that the column
     cannot have."""

@@ -249,6 +249,37 @@ async def test_an_unknown_assistant_or_question_is_an_error_in_words(host: Host)
             assert text_of(answer)
 
 
+async def test_a_server_of_one_assistant_asks_it_and_refuses_another(host: Host) -> None:
+    question = {"question": "How long does green tea steep?"}
+    for fixed in ("", "tea"):
+        async with client(host, assistant=fixed) as connected:
+            [schema] = [
+                tool.input_schema
+                for tool in (await connected.list_tools()).tools
+                if tool.name == "ask"
+            ]
+            assert schema["required"] == ["question"]
+            answer = await structured(connected, "ask", question)
+            assert answer["assistant_id"] == "tea"
+            other = await connected.call_tool("ask", {**question, "assistant": "coffee"})
+            assert other.is_error
+            assert text_of(other) == "no assistant 'coffee' (known: tea)"
+
+
+async def test_an_unknown_tool_is_answered_with_the_names_of_those_that_are_served(
+    host: Host,
+) -> None:
+    async with client(host, assistant="tea") as connected:
+        answer = await connected.call_tool("serch", {})
+        assert text_of(answer) == "no tool 'serch' (did you mean 'search'?)"
+
+
+async def test_a_source_without_an_address_for_the_client_has_none(host: Host) -> None:
+    async with client(host) as connected:
+        answer = await structured(connected, "ask", {"question": "How long does green tea steep?"})
+        assert [one["url"] for one in (*answer["citations"], *answer["sources"])] == ["", ""]
+
+
 async def test_the_command_serves_one_client_over_standard_input_and_output(
     make_app: MakeApp,
 ) -> None:

@@ -57,9 +57,19 @@ def app(tmp_path_factory: pytest.TempPathFactory, web: Loopback) -> Path:
     keys = [
         {"name": tenant, "key": key, "user": "u", "tenant": tenant} for tenant, key in KEYS.items()
     ]
-    columns = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}]
+    columns = [
+        {"name": "id", "type": "ID"},
+        {"name": "name", "type": "string"},
+        {"name": "sent", "type": "boolean", "label": "Delivered", "nullable": True},
+    ]
     rows = [
-        {"id": 1, "name": "oolong", "__yao_tenant_id": "red", "__yao_share": "tenant"},
+        {
+            "id": 1,
+            "name": "oolong",
+            "sent": True,
+            "__yao_tenant_id": "red",
+            "__yao_share": "tenant",
+        },
         {"id": 2, "name": "oolong", "__yao_tenant_id": "blue", "__yao_share": "tenant"},
     ]
     files: dict[str, Any] = {
@@ -140,8 +150,8 @@ async def test_what_assistants_search_is_found_and_read_by_its_id(
         }
         assert all(set(one) == {"id", "title", "text", "url", "metadata"} for one in read.values())
         assert read["kb"]["text"] == "Oolong, briefly."
-        assert "name: oolong" in read["db"]["text"]
-        assert read["db"]["metadata"] == {"id": 1, "name": "oolong"}
+        assert read["db"]["text"] == "id: 1\nname: oolong\nDelivered: yes"
+        assert read["db"]["metadata"] == {"id": 1, "name": "oolong", "sent": True}
         assert "steeped at ninety degrees" in read["web"]["text"]
         for kind, one in results.items():
             uri = f"groundhook://{one['id'].replace(':', '/', 1)}"
