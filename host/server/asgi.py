@@ -256,7 +256,8 @@ NOBODY = Caller(identity=Identity(), name="", scopes=frozenset(), anonymous=True
 async def _no_route(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     code = "not_allowed" if exc.status_code == 405 else "unknown_name"
-    detail = "the address accepts other methods" if exc.status_code == 405 else "no such address"
+    found = "the address accepts other methods" if exc.status_code == 405 else "no such address"
+    detail = f"{found} (GET / lists the endpoints)"
     shape = "openai" if request.url.path.startswith("/v1/") else "problem"
     problem = Problem(code=code, detail=detail, headers=exc.headers or {})
     return response(problem, shape, request.scope.get("groundhook.request", ""))  # type: ignore[arg-type]

@@ -45,23 +45,27 @@ class NewChat(Value):
     """A chat to create."""
 
     assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
-    title: str = Field(default="", max_length=LONGEST_TITLE)
+    title: str = Field(
+        default="",
+        max_length=LONGEST_TITLE,
+        description="Empty: made of the first question",
+    )
 
 
 class ChatChanges(Value):
     """The changes of a chat."""
 
-    title: str | None = Field(default=None, max_length=LONGEST_TITLE)
+    title: str | None = Field(default=None, max_length=LONGEST_TITLE, description="A new title")
     leaf: str | None = Field(
         default=None, description="A message: the branch that is shown ends there"
     )
-    archived: bool | None = None
+    archived: bool | None = Field(default=None, description="Archive it, or restore it")
 
 
 class ChatTurn(Value):
     """A question in a chat."""
 
-    text: str | None = None
+    text: str | None = Field(default=None, description="The question")
     content: list[dict[str, Any]] | None = Field(
         default=None, description="Parts, instead of `text`"
     )
@@ -70,19 +74,19 @@ class ChatTurn(Value):
         max_length=100,
         description="A question of the chat that this one replaces, in a branch beside it",
     )
-    search: bool | None = None
-    options: AskOptions = AskOptions()
-    data: AskedData = AskedData()
-    leaving: OnDisconnect = "continue"
+    search: bool | None = Field(default=None, description=request_body.SEARCH)
+    options: AskOptions = Field(default=AskOptions(), description=request_body.OPTIONS)
+    data: AskedData = Field(default=AskedData(), description=request_body.DATA)
+    leaving: OnDisconnect = Field(default="continue", description=request_body.LEAVING)
 
 
 class Again(Value):
     """Another answer."""
 
     message_id: str = Field(default="", max_length=100, description="An answer; empty: the last")
-    search: bool | None = None
-    options: AskOptions = AskOptions()
-    leaving: OnDisconnect = "continue"
+    search: bool | None = Field(default=None, description=request_body.SEARCH)
+    options: AskOptions = Field(default=AskOptions(), description=request_body.OPTIONS)
+    leaving: OnDisconnect = Field(default="continue", description=request_body.LEAVING)
 
 
 async def list_chats(call: Call) -> Response:

@@ -13,10 +13,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from groundhook.host.core.server_settings import ServerSettings
+from groundhook.host.core.types.chats import Feedback
 from groundhook.host.server.chat_api import Again, ChatChanges, ChatTurn, NewChat
+from groundhook.host.server.meta_api import SearchAsk, SignInRequest
 from groundhook.host.server.openai_api import ChatRequest, Extension
 from groundhook.host.server.problems import KINDS
-from groundhook.host.server.request_body import AskOptions, TurnRequest
+from groundhook.host.server.request_body import AskedData, AskOptions, TurnRequest
 from groundhook.host.server.serving import Endpoint
 from groundhook.host.server.table import ENDPOINTS
 
@@ -24,10 +26,14 @@ DOCUMENT = Path("docs/http.md")
 BODIES: tuple[type[BaseModel], ...] = (
     TurnRequest,
     AskOptions,
+    AskedData,
+    SearchAsk,
     NewChat,
     ChatChanges,
     ChatTurn,
     Again,
+    Feedback,
+    SignInRequest,
     ChatRequest,
     Extension,
 )
@@ -77,7 +83,8 @@ def _scope(endpoint: Endpoint) -> str:
 def _body(model: type[BaseModel]) -> Iterator[str]:
     yield f"`{model.__name__}`: {_sentence(model)}\n"
     yield "| key | default | |\n|---|---|---|"
-    for name, info in model.model_fields.items():
+    fields = sorted(model.model_fields.items(), key=lambda field: not field[1].is_required())
+    for name, info in fields:
         default = "" if info.is_required() else _written(info.default)
         yield f"| `{name}` | {default} | {info.description or ''} |"
     yield ""

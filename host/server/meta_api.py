@@ -40,13 +40,15 @@ class AssistantInfo(Value):
 class SearchAsk(SearchRequest):
     """A search, with an assistant's settings or the app's."""
 
-    assistant: str | None = Field(default=None, max_length=1000)
+    assistant: str | None = Field(
+        default=None, max_length=1000, description="Its settings, collections and models are used"
+    )
 
 
 class SignInRequest(Value):
     """The key with which a page signs in."""
 
-    key: str = Field(min_length=1, max_length=300)
+    key: str = Field(min_length=1, max_length=300, description="A key of the server")
 
 
 async def index(call: Call) -> Response:

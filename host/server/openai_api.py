@@ -42,28 +42,34 @@ class StreamOptions(Value):
 class Extension(Value):
     """The object `groundhook`, which SDKs send by `extra_body`."""
 
-    search: bool | None = None
-    citations: CitationStyle | None = None
-    events: Literal["openwebui", "none"] | None = None
-    chat_id: str = Field(default="", max_length=200)
-    data: AskedData = AskedData()
+    search: bool | None = Field(default=None, description=request_body.SEARCH)
+    citations: CitationStyle | None = Field(
+        default=None, description="`numbers`, `links`, `markers` or `none`: how they are shown"
+    )
+    events: Literal["openwebui", "none"] | None = Field(
+        default=None, description="Whether Open WebUI's events are sent with the text"
+    )
+    chat_id: str = Field(default="", max_length=200, description="`ctx.chat_id` of hooks")
+    data: AskedData = Field(default=AskedData(), description=request_body.DATA)
 
 
 class ChatRequest(Value):
     """The keys of a chat completion that are read."""
 
     model: str = Field(min_length=1, max_length=1000, description="Id of an assistant")
-    messages: tuple[dict[str, Any], ...]
-    stream: bool | None = False
-    stream_options: StreamOptions | None = None
+    messages: tuple[dict[str, Any], ...] = Field(description="The conversation")
+    stream: bool | None = Field(default=False, description="In chunks, as they are written")
+    stream_options: StreamOptions | None = Field(
+        default=None, description='`{"include_usage": true}`: the last chunk has the usage'
+    )
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=0)
     max_completion_tokens: int | None = Field(default=None, ge=0)
-    user: str | None = None
-    safety_identifier: str | None = None
-    metadata: dict[str, Any] | None = None
-    n: int | None = 1
-    groundhook: Extension = Extension()
+    user: str | None = Field(default=None, description="The user, for keys with `acts_for`")
+    safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
+    metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
+    n: int | None = Field(default=1, description="Only 1")
+    groundhook: Extension = Field(default=Extension(), description="`Extension`")
 
 
 async def models(call: Call) -> Response:

@@ -39,6 +39,11 @@ DEEPEST = 60
 MOST_SOURCES = 20
 METADATA_KB = 16
 HEADER_LENGTH = 1000  # of Referer and Accept for hooks
+# Descriptions of keys that several bodies have.
+SEARCH = "Force a search, or forbid it"
+OPTIONS = "`AskOptions`"
+DATA = "`AskedData`"
+LEAVING = "`stop` or `continue`: what becomes of the turn when its reader leaves"
 _JSON_TYPE = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;\s*charset=\"?utf-8\"?\s*)?", re.I)
 
 
@@ -54,12 +59,14 @@ class AskOptions(Value):
     connector: ConnectorNames | None = Field(
         default=None, description="A language model of `server.allow.connectors`"
     )
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: int | None = Field(default=None, ge=0)
-    rerank: RerankChoice | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2, description="That of the model")
+    max_tokens: int | None = Field(default=None, ge=0, description="Longest answer of the model")
+    rerank: RerankChoice | None = Field(
+        default=None, description='`{"top_k": 5}`: results that reach the model'
+    )
     locale: str = Field(default="", max_length=60, description="Language of the user: en, pt-BR")
-    theme: str = Field(default="", max_length=60)
-    route: str = Field(default="", max_length=500)
+    theme: str = Field(default="", max_length=60, description="`ctx.theme` of hooks")
+    route: str = Field(default="", max_length=500, description="`ctx.route` of hooks")
     metadata: dict[str, Any] = Field(default={}, description="`ctx.metadata` of hooks, ≤ 16 kB")
 
 
@@ -67,7 +74,10 @@ class AskedData(Value):
     """The sources that the user refers to."""
 
     sources: tuple[DataSource, ...] = Field(
-        default=(), max_length=MOST_SOURCES, description="Collections, documents, models to search"
+        default=(),
+        max_length=MOST_SOURCES,
+        description="Collections, documents, models to search:"
+        ' `{"type": "kb_collection", "name": "docs"}`, `{"type": "model", "name": "product"}`',
     )
 
 
@@ -79,12 +89,10 @@ class TurnRequest(Value):
     messages: tuple[Message, ...] | None = Field(
         default=None, description="The conversation: roles `user` and `assistant`"
     )
-    search: bool | None = Field(default=None, description="Force a search, or forbid it")
-    options: AskOptions = AskOptions()
-    data: AskedData = AskedData()
-    leaving: Literal["stop", "continue"] = Field(
-        default="stop", description="What becomes of the turn when its reader leaves"
-    )
+    search: bool | None = Field(default=None, description=SEARCH)
+    options: AskOptions = Field(default=AskOptions(), description=OPTIONS)
+    data: AskedData = Field(default=AskedData(), description=DATA)
+    leaving: Literal["stop", "continue"] = Field(default="stop", description=LEAVING)
 
 
 async def read_body(request: Request, limits: LimitSettings) -> bytes:

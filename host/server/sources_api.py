@@ -3,11 +3,10 @@ so a link gives no access. Programs get JSON, browsers a page without script."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from html import escape
 from typing import Any
 
+from anyio import to_thread
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
@@ -15,8 +14,9 @@ from groundhook.host.core.errors import HostError, UnknownName, UsageError
 from groundhook.host.core.json_lines import line
 from groundhook.host.core.types.search import Item
 from groundhook.host.dialects.places import page_of
-from groundhook.host.server.reading import read_passages, read_record
+from groundhook.host.server.reading import read_passages, read_record, shown_fields
 from groundhook.host.server.serving import Call
+from groundhook.host.server.source_page import ShownPassage, document_page, record_page
 from groundhook.host.turn.names import AssistantNames
 
 
@@ -41,9 +41,12 @@ async def document(call: Call) -> ASGIApp:
     body = {"collection": collection, "document": id, "title": title, "passages": passages}
     if not _is_browser(call):
         return _json(body)
-    pages = [page_of(item.url) for item in items]
-    shown = "\n".join(f"<p{_anchor(pages, n)}>{_text(each)}</p>" for n, each in enumerate(passages))
-    return _page(title, shown)
+    shown = [
+        ShownPassage(text=item.content, marked=_overlaps(item, start, end), page=page_of(item.url))
+        for item in items
+    ]
+    # On a thread: a long document takes a second.
+    return HTMLResponse(await to_thread.run_sync(document_page, title, shown))
 
 
 async def record(call: Call) -> ASGIApp:
@@ -55,11 +58,9 @@ async def record(call: Call) -> ASGIApp:
     found = await read_record(host, model, id, call.caller.identity)
     if not _is_browser(call):
         return _json({"model": model, "record_id": id, "record": found})
-    rows = "\n".join(
-        f"<tr><th>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>"
-        for name, value in found.items()
-    )
-    return _page(f"{host.app.models.named(model).name} {id}", f"<table>{rows}</table>")
+    spec = host.app.models.named(model)
+    title = f"{spec.name or model} {id}"
+    return HTMLResponse(record_page(title, shown_fields(spec, found)))
 
 
 def _may_read(call: Call, kind: str, name: str) -> None:
@@ -93,21 +94,6 @@ def _overlaps(item: Item, start: int | None, end: int | None) -> bool:
 
 def _is_browser(call: Call) -> bool:
     return "text/html" in call.request.headers.get("accept", "")
-
-
-def _anchor(pages: Sequence[int], n: int) -> str:
-    """Return the target of `#page=` for the first passage of a page."""
-    return f' id="page={pages[n]}"' if pages[n] and pages[n] not in pages[:n] else ""
-
-
-def _text(passage: dict[str, Any]) -> str:
-    text = escape(passage["content"]).replace("\n", "<br>")
-    return f"<mark>{text}</mark>" if passage["marked"] else text
-
-
-def _page(title: str, body: str) -> Response:
-    head = f'<!doctype html><meta charset="utf-8"><title>{escape(title)}</title>'
-    return HTMLResponse(f'{head}<main dir="auto"><h1>{escape(title)}</h1>\n{body}</main>')
 
 
 def _json(value: Any) -> Response:

@@ -47,8 +47,9 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
             ),
             "connectors/extractive.conn.yao": '{"type": "extractive"}',
             "notes/tea.md": (
-                "# Tea <b>\n\nBlack tea takes boiling water & four minutes.\n\n"
-                "# Coffee\n\nCoffee takes three spoons.\n"
+                "# Tea <b>\n\nBlack tea takes [boiling](water.md) water & four minutes.\n\n"
+                "| Tea | Minutes |\n|---|---|\n| black | 4 |\n\n"
+                "# Coffee\n\nCoffee takes [three](javascript:alert) spoons.\n"
             ),
         },
     )
@@ -71,8 +72,10 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         assert any("four minutes" in text for text in marked)
         page = client.get(url, headers={"accept": "text/html"}).text
         assert "water &amp; four minutes" in page
-        assert "<mark>" in page
+        assert "<td><mark>black</mark></td>" in page
+        assert '<a href="water.md">boiling</a>' in page  # another document of the collection
         assert "<b>" not in page
+        assert 'href="javascript' not in page
         body = {"model": "tea", "messages": [{"role": "user", "content": ask["text"]}]}
         body["groundhook"] = {"search": True}  # type: ignore[assignment]
         chat = client.post("/v1/chat/completions", json=body).json()
@@ -110,7 +113,7 @@ def test_a_passage_of_a_pdf_leads_to_its_page(tmp_path: Path) -> None:
         assert url.endswith("#page=2")
         assert client.get(url).json()["passages"][-1]["page"] == 2
         page = client.get(url, headers={"accept": "text/html"}).text
-        assert re.search(r'<p id="page=2">(<mark>)?[^<]*four minutes', page)
+        assert re.search(r'<section id="page=2">\s*<p>(<mark>)?[^<]*four minutes', page)
 
 
 def test_what_no_assistant_of_the_caller_searches_is_not_read(serve: Serve) -> None:
@@ -219,6 +222,7 @@ def test_every_endpoint_is_in_the_document_and_unknown_addresses_are_problems(
         assert "script" not in page.text
         missing = client.get("/nothing")
         assert (missing.status_code, missing.json()["code"]) == (404, "unknown_name")
+        assert missing.json()["detail"] == "no such address (GET / lists the endpoints)"
         assert client.put("/healthz").json()["code"] == "not_allowed"
         about = client.get("/problems/rate_limited")
         assert about.text.startswith("rate_limited (429)")

@@ -115,8 +115,8 @@ class KeptAnswer(Value):
 class Feedback(Value):
     """A reader's feedback on an answer."""
 
-    rating: Literal[-1, 0, 1] = 0
-    comment: str = Field(default="", max_length=10_000)
+    rating: Literal[-1, 0, 1] = Field(default=0, description="-1, 0 or 1")
+    comment: str = Field(default="", max_length=10_000, description="What the reader writes")
     about: Several[str] = Field(default=(), max_length=100, description="Markers it is about")
 
 

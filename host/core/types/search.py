@@ -206,8 +206,8 @@ class RecordQuery(Value):
 class SearchRequest(WebOptions, KBOptions, DBOptions):
     """One search. Fields that are None take their values from the layers of configuration."""
 
-    type: SearchType
-    query: str = Field(min_length=1)
+    type: SearchType = Field(description="`web`, `kb` or `db`")
+    query: str = Field(min_length=1, description="The question, or words")
 
 
 class ComputedBy(Value):

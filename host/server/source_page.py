@@ -1,0 +1,80 @@
+"""A document or a record as a page for browsers: HTML without scripts, styles and images. Pure.
+
+Passages are Markdown. HTML in them is shown as text, and addresses are http(s), relative or
+`mailto:`; a relative one leads to another document of the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownPassage:
+    """A passage of a document. `marked`: it is the cited one. `page`: that of the file; 0: none."""
+
+    text: str
+    marked: bool = False
+    page: int = 0
+
+
+def document_page(title: str, passages: Sequence[ShownPassage]) -> str:
+    """Return the page of a document. A heading that only repeats the title is omitted. The first
+    passage of each page of a file is the target of `#page=`."""
+    pages = [each.page for each in passages]
+    sections = []
+    for at, each in enumerate(passages):
+        is_first = each.page and each.page not in pages[:at]
+        anchor = f' id="page={each.page}"' if is_first else ""
+        shown = _html(each, title if at == 0 else "")
+        sections.append(f"<section{anchor}>\n{shown}</section>")
+    return _page(title, "\n".join(sections))
+
+
+def record_page(title: str, fields: Mapping[str, str]) -> str:
+    """Return the page of a record."""
+    rows = "\n".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
+        for name, value in fields.items()
+    )
+    return _page(title, f"<table>{rows}</table>")
+
+
+def _page(title: str, body: str) -> str:
+    head = f'<!doctype html><meta charset="utf-8"><title>{escape(title)}</title>'
+    return f'{head}<main dir="auto"><h1>{escape(title)}</h1>\n{body}</main>'
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Line breaks stay, since plain text is shown as well.
+    options = {"html": False, "breaks": True}
+    return MarkdownIt("commonmark", options).enable("table").disable("image")
+
+
+def _html(passage: ShownPassage, title: str) -> str:
+    tokens = _parser().parse(passage.text)
+    if len(tokens) > 1 and tokens[0].tag == "h1" and tokens[1].content.strip() == title.strip():
+        del tokens[:3]
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + 1)}"  # below the title of the page
+        # A mark around paragraphs and tables would show no background.
+        if passage.marked and token.type == "inline":
+            token.children = [_raw("<mark>"), *(token.children or ()), _raw("</mark>")]
+        elif passage.marked and token.type in ("fence", "code_block"):
+            token.type, token.content = (
+                "html_block",
+                (f"<pre><code><mark>{escape(token.content)}</mark></code></pre>\n"),
+            )
+    return str(_parser().renderer.render(tokens, _parser().options, {}))
+
+
+def _raw(html: str) -> Token:
+    return Token("html_inline", "", 0, content=html)
