@@ -40,6 +40,7 @@ COMMANDS = {
     "/quit": "end the conversation (also Ctrl-D)",
 }
 STOPPED = "(stopped)"
+NO_ANSWER = "There is no answer yet."
 
 
 class Conversation:
@@ -198,7 +199,8 @@ class Conversation:
     def _show_sources(self) -> None:
         cited = [each for each in kept(self._last).citations if each.item is not None]
         if not cited:
-            self._report.show(Text("The last answer cites nothing.", "dim"))
+            none = "The last answer cites nothing." if self._last else NO_ANSWER
+            self._report.show(Text(none, "dim"))
         for citation in cited:
             self._show_source(citation)
 
@@ -224,4 +226,5 @@ class Conversation:
         if nodes:
             self._report.show(trace_tree(nodes.values()))
         else:
-            self._report.show(Text("There is no trace of the last answer.", "dim"))
+            none = "There is no trace of the last answer." if self._last else NO_ANSWER
+            self._report.show(Text(none, "dim"))

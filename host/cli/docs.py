@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import groundhook
 from groundhook.host.cli.edge import print_text
 from groundhook.host.core.errors import suggestion
 
+COMMENT = re.compile(r"^<!--.*?-->\n+", re.DOTALL | re.MULTILINE)
 DOCS = Path(groundhook.__file__).with_name("docs")
 
 
@@ -28,8 +30,12 @@ def command(page: str) -> int:
         return print_text("".join(lines))
     name = page.removeprefix("docs/").removesuffix(".md")
     if name not in pages:
-        raise click.UsageError(f"no page {name!r} ({suggestion(name, sorted(pages))})")
-    return print_text(pages[name].read_text(encoding="utf-8"))
+        hint = suggestion(name, sorted(pages))
+        if not hint.startswith("did you mean"):
+            hint = "`groundhook docs` lists them"
+        raise click.UsageError(f"no page {name!r} ({hint})")
+    # Comments are for the authors of the page.
+    return print_text(COMMENT.sub("", pages[name].read_text(encoding="utf-8")))
 
 
 def _title(page: Path) -> str:

@@ -141,6 +141,7 @@ def _item(number: int, item: Item) -> Iterator[Text]:
     about = [place_of(item), item.published, "read" if item.status == "fetched" else ""]
     if place := "  ".join(filter(None, about)):
         yield Text(f"    {place}", "dim")
-    content = one_line(item.content)
+    # A record has a field on each line.
+    content = one_line("; ".join(item.content.splitlines()) if item.type == "db" else item.content)
     if content and content != one_line(item.title):  # a record may consist of its title
         yield Text(f"    {content[:SNIPPET]}{'…' if len(content) > SNIPPET else ''}")

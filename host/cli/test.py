@@ -117,8 +117,9 @@ def _describe_failure(result: Result) -> str:
     fault = result.fault
     assert fault is not None
     lines = [fault.message]
-    if fault.expected or fault.actual:
+    if fault.expected:
         lines[0] += f" {fault.expected}" if "\n" not in fault.expected else f":\n{fault.expected}"
+    if fault.expected or fault.actual:
         lines.append(
             f"actual: {fault.actual}" if "\n" not in fault.actual else f"actual:\n{fault.actual}"
         )

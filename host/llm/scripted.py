@@ -204,9 +204,12 @@ def _insert_markers(text: str, call: ModelCall, name: str) -> str:
     def marker(match: re.Match[str]) -> str:
         index = int(match[1])
         if index >= len(call.references):
+            known = (
+                f"{{ref:0}} to {{ref:{len(call.references) - 1}}}" if call.references else "none"
+            )
             raise ModelError(
-                f"scripted connector {name!r} cites {match[0]}, but the call has"
-                f" {len(call.references)} references"
+                f"scripted connector {name!r} cites {match[0]}, which this call does not have"
+                f" (its references: {known})"
             )
         return call.references[index].citation_id
 

@@ -84,7 +84,7 @@ def test_search_lists_what_was_found_with_scores(groundhook: Groundhook) -> None
     assert re.match(
         r"1 result from the database in [\d.]+ ?m?s\n 1\. #ref:\w+  \d\.\d\d  .*Red pen", ran.out
     )
-    assert "product / 1\n" in ran.out
+    assert "product / 1\n    Id: 1; Name: Red pen; " in ran.out
 
 
 def test_search_as_json_is_one_result_on_one_line(groundhook: Groundhook) -> None:

@@ -202,7 +202,7 @@ def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
 def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
     done = subprocess.run(
         [COMMAND, "chat", "shop"],
-        input="Which pens are red?\n/sources\n/quit\nNever sent\n",
+        input="/trace\nWhich pens are red?\n/sources\n/quit\nNever sent\n",
         cwd=shop,
         env={**ENVIRONMENT, "HOME": str(shop)},
         capture_output=True,
@@ -210,6 +210,7 @@ def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
         check=False,
     )
     assert done.returncode == 0
+    assert done.stdout.startswith("There is no answer yet.\n")
     assert "product / 1" in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 400  # not padded to the width of no terminal
     (only,) = kept(shop)

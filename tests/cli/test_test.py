@@ -43,17 +43,20 @@ def test_recorded_once_it_passes_without_the_database(
 def test_a_failure_shows_the_place_expected_actual_and_what_was_logged(
     written: Path, groundhook: Groundhook
 ) -> None:
-    written.write_text(FAILING, encoding="utf-8")
+    not_null = 'test("is not null", () => { expect(1).toBeNull(); });\n'
+    written.write_text(FAILING + not_null, encoding="utf-8")
     ran = groundhook("test")
     assert ran.code == 1
     for line in (
         f"    {FILE}:3:18",
         "    expected to equal [1,3]",
         "    actual: [1,2]",
+        "    expected to be null",
+        "    actual: 1",
         "      n is 3",
     ):
         assert line in ran.out.splitlines()
-    assert ran.out.splitlines()[-1].startswith("0 passed, 1 failed (")
+    assert ran.out.splitlines()[-1].startswith("0 passed, 2 failed (")
 
 
 def test_json_has_one_result_a_line_and_a_summary(written: Path, groundhook: Groundhook) -> None:

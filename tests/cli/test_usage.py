@@ -88,6 +88,8 @@ def test_the_documentation_is_printed_page_by_page(here: Groundhook) -> None:
         assert here("docs", name).out == (folder / "toolkits/memory.md").read_text(encoding="utf-8")
     ran = here("docs", "web_search")
     assert (ran.code, "no page 'web_search' (did you mean 'web-search'?)" in ran.err) == (2, True)
+    assert "no page 'xyz' (`groundhook docs` lists them)" in here("docs", "xyz").err
+    assert here("docs", "http").out.startswith("# Over HTTP\n\n`groundhook serve`")
 
 
 def test_pages_that_messages_name_exist() -> None:
