@@ -243,6 +243,20 @@ def spoil(folder: Path, damage: str) -> None:
     match damage:
         case "settings":
             (folder / "made.json").write_text("{")
+        case "nested settings":
+            (folder / "made.json").write_text("[" * 100_000)
+        case "settings of another type":
+            settings = json.loads((folder / "made.json").read_text())
+            (folder / "made.json").write_text(json.dumps({**settings, "manifest": 5}))
+        case "a folder of settings":
+            (folder / "made.json").unlink()
+            (folder / "made.json").mkdir()
+        case "a file":
+            shutil.rmtree(folder)
+            folder.write_text("")
+        case "an empty list":
+            for path in folder.glob("manifest.sqlite*"):
+                path.write_bytes(b"")
         case "no list":
             (folder / "manifest.sqlite").unlink()
         case "list":
@@ -253,7 +267,21 @@ def spoil(folder: Path, damage: str) -> None:
             (segment / "segment.json").unlink()
 
 
-@pytest.mark.parametrize("damage", ["settings", "no list", "list", "no vectors", "segment"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "settings",
+        "nested settings",
+        "settings of another type",
+        "a folder of settings",
+        "a file",
+        "an empty list",
+        "no list",
+        "list",
+        "no vectors",
+        "segment",
+    ],
+)
 async def test_a_damaged_collection_is_listed_with_its_error_and_can_be_removed_and_added_again(
     opens: Opens, write: Writes, state: Path, damage: str
 ) -> None:

@@ -91,8 +91,8 @@ class Collection:
         folder.tidy(contents)
         listed = path / contents.manifest
         try:
-            if not listed.exists():  # SQLite would create an empty one
-                raise StorageError(f"the list of documents {str(listed)!r} is missing")
+            if not listed.exists() or not listed.stat().st_size:  # SQLite would create its tables
+                raise StorageError(f"the list of documents {str(listed)!r} is missing or empty")
             opened = cls(id, folder, contents)
         except StorageError as exc:
             raise StorageError(exc.message, hint=remedy(id)) from exc

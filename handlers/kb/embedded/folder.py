@@ -49,11 +49,11 @@ class Folder:
             )
             return Contents(
                 settings=settings,
-                **{name: raw[name] for name in ("shard", "manifest") if name in raw},
+                **{name: str(raw[name]) for name in ("shard", "manifest") if name in raw},
             )
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError) as exc:
+        except (OSError, ValueError, TypeError, RecursionError) as exc:
             raise StorageError(
                 f"collection {id!r} in {str(self.path)!r} cannot be read: {exc}", hint=remedy(id)
             ) from exc
@@ -79,9 +79,15 @@ class Folder:
         (self.path / _FILE).unlink()
 
     def remove(self) -> None:
-        with suppress(FileNotFoundError):
-            self.forget()
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove the folder, or a file in its place. Raises StorageError."""
+        try:
+            if (self.path / _FILE).is_file():
+                self.forget()
+            shutil.rmtree(self.path, ignore_errors=True)
+            if self.path.is_file():
+                self.path.unlink()
+        except OSError as exc:
+            raise StorageError(f"{str(self.path)!r} cannot be removed: {exc.strerror}") from exc
 
     def free_name(self, stem: str, suffix: str = "") -> str:
         """Return an unused name for files that replace others, such as `shard-2`."""
