@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from groundhook.handlers.db.dsl import MATCH
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import postfixed, read_bound
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
@@ -250,4 +251,8 @@ def _contains(cursor: Cursor, field: Field, at: int) -> Parsed | None:
     if not cursor.is_(at, sense.Contains):
         return None
     known, found = values(cursor, cursor.after(at), field), literal(cursor, cursor.after(at))
-    return known or (constraint(found[1], field.name, "like", found[0]) if found else None)
+    if known or found is None:
+        return known
+    if "%" in found[0] and "." not in field.name:  # for "like" the sign stands for any characters
+        return constraint(found[1], field.name, MATCH, [found[0]])
+    return constraint(found[1], field.name, "like", found[0])

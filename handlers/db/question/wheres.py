@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundhook.handlers.db.dsl import MATCH_NONE, conditions
+from groundhook.handlers.db.dsl import MATCH, MATCH_NONE, conditions
 from groundhook.handlers.db.question.cursor import NUMBERS
 from groundhook.handlers.db.schema import Field
 from groundhook.host.core.types.query_language import Where
@@ -54,10 +54,12 @@ def values_of(where: Where) -> list[object]:
 
 def has_opposite(wheres: Sequence[Where]) -> bool:
     """Return whether there are conditions, and a query can express that not all of them hold. It
-    cannot for the beginning of a text."""
-    likes = (str(where.value) for where in conditions(wheres) if where.op == "like")
-    beginnings = (like for like in likes if like == f"{like.strip(AROUND_PIECE)}%")
-    return bool(wheres) and not any(beginnings)
+    cannot for the beginning of a text, or for what a text of a related record contains."""
+    return bool(wheres) and not any(
+        "." in where.field or where.value == f"{str(where.value).strip(AROUND_PIECE)}%"
+        for where in conditions(wheres)
+        if where.op == "like"
+    )
 
 
 def opposite(wheres: Sequence[Where], fields: Mapping[str, Field]) -> tuple[Where, ...]:
@@ -95,6 +97,8 @@ def _values_against(where: Where) -> list[Where]:
     name, op, value = where.field, where.op, where.value
     if op == "like":
         return [Where(field=name, op=MATCH_NONE, value=[value.strip(AROUND_PIECE)])]
+    if op == MATCH:
+        return [Where(field=name, op=MATCH_NONE, value=value)]
     if op == MATCH_NONE:
         return [Where(field=name, op="like", value=piece) for piece in value]
     if isinstance(value, bool):

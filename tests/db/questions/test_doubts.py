@@ -105,6 +105,8 @@ def read(question: str, model: str, language: str = "en") -> Reading:
         ("how many customers have jobs?", "customer", "jobs not null"),
         ("customers whose name starts with A", "customer", "name like A%"),
         ("customers whose name begins with Ma", "customer", "name like Ma%"),
+        ('bottles whose grape contains "50%"', "bottle", "grape match ['50%']"),
+        ('bottles whose grape does not contain "50% ou"', "bottle", "grape match none ['50% ou']"),
         ("bottles from the nineties", "bottle", "vintage >= 1990 and vintage < 2000"),
         ("jobs that last 60 minutes", "job", "minutes = 60"),
         ("jobs whose parts is over 100", "job", "parts > 100"),
@@ -197,3 +199,8 @@ def test_what_is_the_total_is_a_sum() -> None:
 def test_related_records_are_counted_once() -> None:
     (figure,) = read("how many customers ordered in September?", "order").dsl.aggregates
     assert (figure.field, figure.distinct) == ("customer.id", True)
+
+
+def test_what_the_text_of_a_related_record_does_not_contain_is_reported() -> None:
+    reading = read("orders of customers whose name does not contain Ann", "order")
+    assert (reading.dsl.wheres, reading.not_understood[-1]) == ((), "Ann")
