@@ -254,13 +254,11 @@ def spoil(folder: Path, damage: str) -> None:
         case "a file":
             shutil.rmtree(folder)
             folder.write_text("")
-        case "an empty list":
-            for path in folder.glob("manifest.sqlite*"):
-                path.write_bytes(b"")
         case "no list":
             (folder / "manifest.sqlite").unlink()
-        case "list":
-            (folder / "manifest.sqlite").write_bytes(b"junk" * 2000)
+        case "list" | "an empty list":
+            for path in folder.glob("manifest.sqlite*"):  # also its journal, which may have all
+                path.write_bytes(b"junk" * 2000 if damage == "list" else b"")
         case "no vectors":
             shutil.rmtree(folder / "shard")
         case "segment":

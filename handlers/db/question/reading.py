@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL
+from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL, conditions
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.joining import join_conditions
@@ -23,6 +23,7 @@ from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, MOST_TOKENS
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.host.core.types.query_language import Order, Where
 
+MOST_CONDITIONS = 100  # on fields: half of what a query takes, since joining adds some
 MOST_SEARCHED = 16  # words that were not understood and are searched for; engines limit an OR
 
 
@@ -121,6 +122,16 @@ def _withdraw_uncertain(cursor: Cursor, draft: Parsed) -> Parsed:
     return draft
 
 
+def _limit_conditions(draft: Parsed) -> Parsed:
+    """Remove the conditions that are more than a query takes: a value may be one of many fields."""
+    count = 0
+    for number, piece in enumerate(draft.pieces):
+        count += sum(1 for _ in conditions(piece.wheres))
+        if count > MOST_CONDITIONS:
+            return draft.without(draft.pieces[number:])
+    return draft
+
+
 def _find_object(cursor: Cursor, draft: Parsed, at: int) -> Piece | None:
     """Return the first piece after a word at `at`, if only words without a meaning of their own are
     between them; after a "not" also words that were not understood."""
@@ -138,11 +149,11 @@ def _find_object(cursor: Cursor, draft: Parsed, at: int) -> Piece | None:
 
 def _finish(cursor: Cursor, draft: Parsed) -> Reading:
     """Return the reading of a question whose last word has been read."""
-    given = _withdraw_uncertain(cursor, draft)
-    conditions, draft = join_conditions(cursor, given)
+    given = _withdraw_uncertain(cursor, _limit_conditions(draft))
+    joined, draft = join_conditions(cursor, given)
     words = _sort_words(cursor, draft, draft.not_understood)
     excluded = _sort_words(cursor, draft, draft.excluded)
-    wheres = (*conditions, *_search_words([*draft.phrases, *words.searched], excluded.searched))
+    wheres = (*joined, *_search_words([*draft.phrases, *words.searched], excluded.searched))
     omitted = [f"records with {word!r} were omitted" for word in excluded.searched]
     left, reported = {*draft.not_understood, *draft.excluded}, (*words.reported, *excluded.reported)
     listed = draft.named_at is not None or cursor.said(sense.Everything)

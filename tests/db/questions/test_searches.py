@@ -130,6 +130,22 @@ async def test_a_question_of_hundreds_of_unknown_words_is_answered_with_a_warnin
     assert any("150 words" in warning for warning in warnings)
 
 
+async def test_more_values_than_a_query_takes_are_answered_with_a_warning(tmp_path: Path) -> None:
+    names = ("code", "replaces", "fits")
+    part = ModelSpec.model_validate(
+        {
+            "id": "part",
+            "table": {"name": "part"},
+            "columns": [column("id", "ID"), *(column(name) for name in names)],
+            "values": [{"id": i, **dict.fromkeys(names, f"A{i}x")} for i in range(1, 91)],
+        }
+    )
+    asked = " ".join(f"A{i}x" for i in range(1, 91))
+    async with loaded(tmp_path, part) as database:
+        _, warnings = await search(database, f"parts {asked}", "part")
+    assert any("'A90x'" in warning and "omitted" in warning for warning in warnings)
+
+
 async def test_every_value_of_an_indexed_column_is_known(tmp_path: Path) -> None:
     rows = [{"id": number, "name": f"Kontor {number:05}"} for number in range(1, 6001)]
     rows.append({"id": 6001, "name": "Zuckerhut"})
