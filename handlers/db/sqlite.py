@@ -49,7 +49,8 @@ class SQLite:
 
     @property
     def shown(self) -> str:
-        return str(self._path)
+        # without the folders above: messages reach clients, and paths of the server must not
+        return "/".join(self._path.parts[-2:])
 
     async def read(self, work: Work, tables: Sequence[str]) -> Any:
         async with self._slots:

@@ -223,6 +223,7 @@ def test_any_json_is_an_answer_that_is_no_error_of_the_server(served: Served) ->
         @given(st.sampled_from(PATHS), NEARLY, BODIES)
         @example("/v1/chat/completions", COMPLETION, {"": None})
         @example("/v1/chat/completions", COMPLETION, {" a\r\n": None})
+        @example("/api/search", {"type": "db", "query": "?", "assistant": "tea"}, {})
         def answered(path: str, base: dict[str, Any], body: Any) -> None:
             value = {**base, **body} if isinstance(body, dict) else body
             answer = client.post(path.replace("{chat}", chat), json=value)
