@@ -43,7 +43,14 @@ def _some(cursor: Cursor, draft: Parsed, i: int) -> Parsed | None:
     count = cursor.whole(i, MOST)
     if count is None or i - 1 in draft.idle or not _counts_records(cursor, count[1]):
         return None
-    return Parsed(count[1], limit=count[0])
+    return None if _ends_name(cursor, i) else Parsed(count[1], limit=count[0])
+
+
+def _ends_name(cursor: Cursor, i: int) -> bool:
+    """Return whether the number here may belong to the name before it: "is Aurora 4 sailing"."""
+    before = cursor.back(i)
+    names = cursor.all(before, sense.ValueRef) if cursor.after(before) == i else ()
+    return any(cursor.lexicon.is_kind(one.field, "name") for one in names)
 
 
 def _first_ones(cursor: Cursor, draft: Parsed, i: int, number: tuple[int, int]) -> Parsed | None:

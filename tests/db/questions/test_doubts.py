@@ -83,7 +83,7 @@ SCHEMAS = Schemas(
 JOB = Offer(SCHEMAS["job"], {})
 OFFERS = {
     "job": JOB,
-    "customer": Offer(SCHEMAS["customer"], {}, {"jobs": JOB}),
+    "customer": Offer(SCHEMAS["customer"], {"name": ["Anna Berg"]}, {"jobs": JOB}),
     "order": Offer(SCHEMAS["order"], {}, {"customer": Offer(SCHEMAS["customer"], {})}),
     "bottle": Offer(SCHEMAS["bottle"], {}),
 }
@@ -152,6 +152,7 @@ def test_records_are_counted_for_each_of_what_is_named(
         ("most booked kind of work", "job", "most"),
         ("rating per kind of work", "job", "per"),
         ("top 3 customers by number of jobs", "customer", "jobs"),
+        ("did Anna Berg 4 customer", "customer", "4"),
         ("jobs with an average rating above 4", "job", "average"),
         ("jobs between 9 and 11 on Monday", "job", "9"),
         ("customers whose birthday is today", "customer", "today"),
