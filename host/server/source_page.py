@@ -6,6 +6,7 @@ Passages are Markdown. HTML in them is shown as text, and addresses are http(s),
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,8 @@ from html import escape
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +54,18 @@ def _page(title: str, body: str) -> str:
     return f'{head}<main dir="auto"><h1>{escape(title)}</h1>\n{body}</main>'
 
 
+class _Parser(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: N802 (overrides)
+        """Return whether an address is relative, or of a scheme that starts no program."""
+        scheme = _SCHEME.match(url.strip())
+        return scheme is None or scheme[1].lower() in ("http", "https", "mailto")
+
+
 @cache
 def _parser() -> MarkdownIt:
     # Line breaks stay, since plain text is shown as well.
-    options = {"html": False, "breaks": True}
-    return MarkdownIt("commonmark", options).enable("table").disable("image")
+    parser = _Parser("commonmark", {"html": False, "breaks": True})
+    return parser.enable("table").disable("image")
 
 
 def _html(passage: ShownPassage, title: str) -> str:

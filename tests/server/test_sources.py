@@ -49,7 +49,7 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
             "notes/tea.md": (
                 "# Tea <b>\n\nBlack tea takes [boiling](water.md) water & four minutes.\n\n"
                 "| Tea | Minutes |\n|---|---|\n| black | 4 |\n\n"
-                "# Coffee\n\nCoffee takes [three](javascript:alert) spoons.\n"
+                "# Coffee\n\nCoffee takes [three](javascript:alert) or [two](intent:x).\n"
             ),
         },
     )
@@ -76,6 +76,7 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         assert '<a href="water.md">boiling</a>' in page  # another document of the collection
         assert "<b>" not in page
         assert 'href="javascript' not in page
+        assert 'href="intent' not in page
         body = {"model": "tea", "messages": [{"role": "user", "content": ask["text"]}]}
         body["groundhook"] = {"search": True}  # type: ignore[assignment]
         chat = client.post("/v1/chat/completions", json=body).json()
