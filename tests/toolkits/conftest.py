@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from groundhook import Host, open_host
+from groundhook.handlers.kb.embedded.client import KBClient
 from tests.cli.conftest import run_in
 from tests.loopback.qdrant import qdrant
+from tests.loops import run as run_apart
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,6 +47,8 @@ def synchronise(assistant: str, app: Path, agent: str) -> Path:
     (app / "agent" / "agent.yml").write_text(agent, encoding="utf-8")
     done = run_in(app, "tools", "sync", assistant)
     assert done.code == 0, done.err
+    # All is on the disk then: some tests copy the app.
+    run_apart(KBClient(app / ".groundhook", idle_s=3).stop_worker)
     return app
 
 
