@@ -171,17 +171,17 @@ def test_how_much_a_ticket_costs_is_no_sum_of_tickets() -> None:
 
 
 @pytest.mark.parametrize("question", ["jobs that cost more than 500", "jobs over 500 euros"])
-def test_of_two_fields_that_fit_alike_the_other_is_told(question: str) -> None:
+def test_of_two_fields_that_fit_alike_a_warning_names_the_other(question: str) -> None:
     (note,) = read(question, "job").notes
     assert "'parts'; it may mean 'labour' as well" in note
 
 
-def test_an_order_tells_the_other_field_that_fits_alike() -> None:
+def test_a_warning_names_the_other_field_of_an_order() -> None:
     (note,) = read("the most expensive job", "job").notes
     assert note == "'most expensive' was read as 'parts'; it may mean 'labour' as well"
 
 
-def test_the_time_of_a_status_is_told_to_be_that_of_the_record() -> None:
+def test_a_warning_says_that_the_time_of_a_status_is_that_of_the_record() -> None:
     assert read("closed jobs this week", "job").notes == ()
     (note,) = read("jobs closed this week", "job").notes
     assert note == "when records became 'closed' is not known; the time was read as 'starts_at'"
