@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -156,8 +157,8 @@ def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     requests may read the first value, and this server the last."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {max(keys, key=keys.count)!r} appears twice")
+        again = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {_shorten(again)!r} appears twice")
     return value
 
 
