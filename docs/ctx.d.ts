@@ -413,6 +413,18 @@ declare module "groundhook" {
 
   /** The result of one search. Of a failed search `error` is the reason and `items` is empty. */
   export interface SearchResult {
+    /** `sure`: understood whole, and the result answers it; `partial`: something was left over, two readings fit, or the result is only near; `none`: nothing answers it; null: the source does not judge */
+    certainty: "sure" | "partial" | "none" | null;
+    /** db: the query as a sentence of labels; others: the query that was searched */
+    read_as: string;
+    /** Words of the question that became nothing, as typed */
+    unread: string[];
+    /** Other readings that fit as well */
+    readings: OtherReading[];
+    /** `builtin`, `connector:<id>`, the id of an assistant, or `mcp:<server>`; empty: the question was not read */
+    read_by: string;
+    /** For readers, in the language of the question: what was not understood, what is near, or why nothing was searched */
+    explanation: string;
     type: "web" | "kb" | "db" | "api";
     query: string;
     source: "user" | "hook" | "auto";
@@ -429,6 +441,14 @@ declare module "groundhook" {
     facets: Record<string, FacetCount[]> | null;
     graph_nodes: GraphNode[] | null;
     dsl: Record<string, any> | null;
+  }
+
+  /** Another way to read a question, which fits as well. */
+  export interface OtherReading {
+    /** The query as a sentence, in the language of the question */
+    read_as: string;
+    /** Records it finds; null: not counted */
+    total: number | null;
   }
 
   /** The number of documents with a value. */

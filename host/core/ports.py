@@ -33,6 +33,7 @@ from groundhook.host.core.types.search import (
     GraphNode,
     Item,
     RecordQuery,
+    SearchAccount,
     SearchRequest,
     SourceType,
     TotalIs,
@@ -132,7 +133,8 @@ class SourceResult:
     An item's `key` may be empty: it is then derived from its content. `total` counts all matches,
     exactly or at least (`total_is`); None: not known, the items are counted. `below` counts what
     was compared and did not reach the threshold. `provider` is the service that answered, if the
-    source has a choice. `facets`, `graph_nodes` and `dsl` are those of `SearchResult`."""
+    source has a choice. `facets`, `graph_nodes` and `dsl` are those of `SearchResult`, and so are
+    the fields of `account`: how the question was read, and how far the items answer it."""
 
     items: tuple[Item, ...] = ()
     total: int | None = None
@@ -142,6 +144,7 @@ class SourceResult:
     facets: Mapping[str, tuple[FacetCount, ...]] | None = None
     graph_nodes: tuple[GraphNode, ...] | None = None
     dsl: dict[str, Any] | None = None
+    account: SearchAccount = SearchAccount()
 
 
 Found = SourceResult  # the name that plug-ins import, kept for them

@@ -240,6 +240,7 @@ def _search(search: KeptSearch, event: SearchFound | SearchComplete) -> KeptSear
         "error": event.error,
         "provider": event.provider,
         "complete": True,
+        **dict(event.account),
     }
     return search.model_copy(update=ended)
 
@@ -264,6 +265,7 @@ def _search_events(search: KeptSearch) -> Iterator[Event]:
             duration_ms=search.duration_ms,
             error=search.error,
             provider=search.provider,
+            **dict(search.account),
         )
 
 

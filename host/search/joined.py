@@ -7,7 +7,7 @@ from functools import partial
 
 from groundhook.host.core.errors import HostError
 from groundhook.host.core.ports import Handler, Scope, SourceResult
-from groundhook.host.core.types.search import Item, SearchRequest
+from groundhook.host.core.types.search import Certainty, Item, SearchAccount, SearchRequest
 from groundhook.host.search.searcher import run_all
 
 
@@ -67,7 +67,14 @@ def _merge(found: list[SourceResult], limit: int | None) -> SourceResult:
         facets=first.facets,
         graph_nodes=first.graph_nodes,
         dsl=first.dsl,
+        account=_best_account(found),
     )
+
+
+def _best_account(found: list[SourceResult]) -> SearchAccount:
+    """Return the account of the source that is the most certain: the merged items begin there."""
+    order: list[Certainty | None] = ["sure", "partial", None, "none"]
+    return min((each.account for each in found), key=lambda each: order.index(each.certainty))
 
 
 def _score(item: Item) -> float:

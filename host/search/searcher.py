@@ -113,6 +113,7 @@ class Searcher:
                 facets=None if found.facets is None else dict(found.facets),
                 graph_nodes=found.graph_nodes,
                 dsl=found.dsl,
+                **dict(found.account),
             )
             _describe(node, result)
         # Only now, since reranking decides the order and which items remain.
@@ -125,6 +126,7 @@ class Searcher:
                 duration_ms=result.duration_ms,
                 error=result.error,
                 provider=result.provider,
+                **dict(result.account),
             )
         )
         return result

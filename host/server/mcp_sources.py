@@ -74,12 +74,13 @@ class McpSources:
     async def search(self, query: str, caller: McpCaller) -> tuple[list[Result], list[str]]:
         """Search the collections, and what the assistants search before each answer: databases and
         the web. Returns the best results of all, each document once, and a sentence for each search
-        that failed. Raises Unavailable if nothing was found and a search failed, Refused above the
-        limits of the caller."""
+        that failed or did not understand the query whole. Raises Unavailable if nothing was found
+        and a search failed, Refused above the limits of the caller."""
         passages, failed = await self._passages(
             query, caller, caller.collections(self.host), limit=MOST_RESULTS
         )
         found: list[tuple[float, Result]] = [(one.score, _drop_text(one)) for one in passages]
+        notes: list[str] = []
         if self.searches_web(caller):
             await caller.count_call()
         with unwrap_exception_groups():
@@ -92,6 +93,8 @@ class McpSources:
         for answer in results:
             if answer.error is not None:
                 failed.append(f"the search of type {answer.type} failed")
+            elif answer.explanation:
+                notes.append(answer.explanation)
             for item in answer.items:
                 if id := self._id(item, caller):
                     title = clean(item.title) or id
@@ -102,7 +105,7 @@ class McpSources:
         best: dict[str, Result] = {}
         for _, result in sorted(found, key=lambda pair: -pair[0]):
             best.setdefault(result.id, result)
-        return list(best.values())[:MOST_RESULTS], list(dict.fromkeys(failed))
+        return list(best.values())[:MOST_RESULTS], list(dict.fromkeys([*failed, *notes]))
 
     async def passages(
         self,

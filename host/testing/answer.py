@@ -81,7 +81,9 @@ def _searches(events: Sequence[Event], received: Sequence[SearchRequest]) -> lis
             case SearchFound():
                 found[event.search_id]["items"].append(_make_plain(event.item))
             case SearchComplete():
-                found[event.search_id].update(total=event.total, error=event.error)
+                found[event.search_id].update(
+                    total=event.total, error=event.error, **event.account.model_dump(mode="json")
+                )
             case _:
                 pass
     return list(found.values())

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from groundhook.host.core.types.model_spec import ModelSpec as ModelSpec
     from groundhook.host.core.types.search import Item as Item
     from groundhook.host.core.types.search import RecordQuery as RecordQuery
+    from groundhook.host.core.types.search import SearchAccount as SearchAccount
     from groundhook.host.core.types.sync import SyncSettings as SyncSettings
     from groundhook.host.core.types.toolkit_spec import ToolkitSettings as ToolkitSettings
     from groundhook.host.core.types.toolkit_spec import ToolkitSpec as ToolkitSpec
@@ -146,7 +147,7 @@ _HOMES = {
         "PutReport",
         "partition",
     ),
-    "groundhook.host.core.types.search": ("Item", "RecordQuery"),
+    "groundhook.host.core.types.search": ("Item", "RecordQuery", "SearchAccount"),
     "groundhook.host.core.types.toolkit_spec": ("ToolkitSettings", "ToolkitSpec"),
     "groundhook.host.core.types.tools": ("Needs", "Tool", "ToolOutcome"),
     "groundhook.host.core.types.turn": ("Identity", "Message", "Usage"),

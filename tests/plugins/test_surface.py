@@ -116,6 +116,7 @@ PLUGINS = [
     "RerankSettings",
     "Reranker",
     "Scope",
+    "SearchAccount",
     "Source",
     "SourceResult",
     "SyncBatch",

@@ -12,14 +12,21 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook import open_host
+from groundhook.host.core.audience import for_readers
 from groundhook.host.core.errors import SourceError, UnknownName, UsageError
-from groundhook.host.core.ports import Handler
+from groundhook.host.core.ports import Handler, Scope, SourceResult
 from groundhook.host.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.events import Event, StreamEnd
-from groundhook.host.core.types.search import Item, SearchType
+from groundhook.host.core.types.events import Event, SearchComplete, StreamEnd
+from groundhook.host.core.types.search import (
+    Item,
+    OtherReading,
+    SearchAccount,
+    SearchRequest,
+    SearchType,
+)
 from groundhook.host.core.types.tools import Tool
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
@@ -459,3 +466,38 @@ async def test_code_that_is_quoted_where_there_is_no_model_is_cited_as_every_quo
         "print('the capital', capital)",
         "```",
     ]
+
+
+ACCOUNT = SearchAccount(
+    certainty="partial",
+    read_as="orders where city = Berlin",
+    unread=("splendid",),
+    readings=(OtherReading(read_as="orders where customer = Berlin", total=2),),
+    read_by="builtin",
+    explanation="Not understood: 'splendid'.",
+)
+
+
+class Accounting:
+    """A source that says how it read the question."""
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
+        return SourceResult(items=(canned_item("one"),), account=ACCOUNT)
+
+
+async def test_what_a_source_says_of_its_reading_reaches_readers_hooks_and_results(
+    make_app: MakeApp,
+) -> None:
+    hook = """function Next(ctx, payload) {
+        const found = ctx.search.KB("again");
+        return {data: [found.certainty, found.unread, found.readings[0].total]};
+    }"""
+    app = app_with(make_app, src__index_ts=hook)
+    events = await run(app, sources={"kb": Accounting(), "web": CannedSource({"*": []})})
+
+    seen = [for_readers(event) for event in events if isinstance(event, SearchComplete)]
+    ended = [event.account for event in seen if isinstance(event, SearchComplete)]
+    assert ended.count(ACCOUNT) == 2
+    assert ended.count(SearchAccount()) == 1  # of a source that does not judge
+    [end] = [event for event in events if isinstance(event, StreamEnd)]
+    assert end.data == ["partial", ["splendid"], 2]

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from groundhook.host.core.types.base import Several, Value
 from groundhook.host.core.types.events import Cited, Failed, Verdict, Warned
-from groundhook.host.core.types.search import Item, Origin, SourceType
+from groundhook.host.core.types.search import Item, Origin, SearchAccount, SourceType
 from groundhook.host.core.types.turn import Identity, Message, Usage
 
 TurnState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -48,7 +48,7 @@ class KeptCitation(Value):
     )
 
 
-class KeptSearch(Value):
+class KeptSearch(SearchAccount):
     """A search of a turn with its results, without the passages."""
 
     search_id: str

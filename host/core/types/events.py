@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.search import ComputedBy, Extent, Item, Origin, SourceType
+from groundhook.host.core.types.search import (
+    ComputedBy,
+    Extent,
+    Item,
+    Origin,
+    SearchAccount,
+    SourceType,
+)
 from groundhook.host.core.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
@@ -72,8 +79,10 @@ class SearchFound(_Event):
 STOPPED = "stopped"
 
 
-class SearchComplete(_Event):
-    """A search ended. `error` says why it failed; the turn goes on."""
+class SearchComplete(SearchAccount, _Event):
+    """A search ended. `error` says why it failed; the turn goes on. `certainty`, `read_as`,
+    `unread`, `readings`, `read_by` and `explanation` are those of a `SearchResult`: readers outside
+    see them."""
 
     type: Literal["search_complete"] = "search_complete"
     search_id: str

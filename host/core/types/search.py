@@ -27,6 +27,7 @@ PLACES: dict[SourceType, str] = {
     "api": "an API",
 }
 TotalIs = Literal["exact", "at_least"]
+Certainty = Literal["sure", "partial", "none"]
 SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
 
 
@@ -295,7 +296,57 @@ class FacetCount(Value):
     count: int
 
 
-class SearchResult(Value):
+class OtherReading(Value):
+    """Another way to read a question, which fits as well."""
+
+    read_as: str = Field(description="The query as a sentence, in the language of the question")
+    total: int | None = Field(default=None, description="Records it finds; null: not counted")
+
+
+class SearchAccount(Value):
+    """What a search says of itself: how the question was read, and how far the result answers
+    it."""
+
+    certainty: Certainty | None = Field(
+        default=None,
+        description=(
+            "`sure`: understood whole, and the result answers it; `partial`: something was left"
+            " over, two readings fit, or the result is only near; `none`: nothing answers it; null:"
+            " the source does not judge"
+        ),
+    )
+    read_as: str = Field(
+        default="",
+        description="db: the query as a sentence of labels; others: the query that was searched",
+    )
+    unread: tuple[str, ...] = Field(
+        default=(), description="Words of the question that became nothing, as typed"
+    )
+    readings: tuple[OtherReading, ...] = Field(
+        default=(), max_length=3, description="Other readings that fit as well"
+    )
+    read_by: str = Field(
+        default="",
+        description=(
+            "`builtin`, `connector:<id>`, the id of an assistant, or `mcp:<server>`; empty: the"
+            " question was not read"
+        ),
+    )
+    explanation: str = Field(
+        default="",
+        description=(
+            "For readers, in the language of the question: what was not understood, what is near,"
+            " or why nothing was searched"
+        ),
+    )
+
+    @property
+    def account(self) -> SearchAccount:
+        """The fields of the account alone, of a value that has others too."""
+        return SearchAccount(**{name: getattr(self, name) for name in SearchAccount.model_fields})
+
+
+class SearchResult(SearchAccount):
     """The result of one search. Of a failed search `error` is the reason and `items` is empty."""
 
     type: SourceType
