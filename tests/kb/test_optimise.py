@@ -103,7 +103,7 @@ async def optimised(opened: Open, meanwhile: object = None) -> None:
                 tasks.start_soon(optimiser.run)
                 while shard_name(opened) == before:  # noqa: ASYNC110 - a process beside
                     await anyio.sleep(0.02)
-                optimiser.stop()
+                tasks.cancel_scope.cancel()
     finally:
         shard_copy.ShardCopy.make = make  # type: ignore[method-assign]
 
@@ -174,7 +174,7 @@ async def test_without_the_disk_for_a_copy_nothing_happens(
             with anyio.fail_after(10):
                 while not optimiser._not_before:  # noqa: ASYNC110 - it tells nobody
                     await anyio.sleep(0.01)
-            optimiser.stop()
+            tasks.cancel_scope.cancel()
     assert "'docs' was not optimised: it needs" in capfd.readouterr().err
     assert shard_name(open_) == before
     assert open_.found() == {"a": 50}

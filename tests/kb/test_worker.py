@@ -3,6 +3,7 @@ a document."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -430,6 +431,68 @@ async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_anoth
         assert _workers(state) == []
         assert not (state / "kb/worker.json").exists()
         assert await versions(kb) == {"new"}
+
+
+HELD = """
+import os
+from groundhook.handlers.kb.embedded import worker
+worker._END_S = {end_s}
+worker.Requests.close = lambda requests: os.read(os.open({gate!r}, os.O_RDONLY), 1)
+"""
+
+
+async def _ending(state: Path, gate: Path, end_s: int) -> psutil.Process:
+    """A worker that has the folder, no longer listens, and closes its collections until a byte
+    comes through the gate."""
+    os.mkfifo(gate)
+    old = await _started(state, f"exec({HELD.format(end_s=end_s, gate=str(gate))!r})")
+    async with client(state) as kb:
+        await kb.stop_worker()
+    assert not (state / "kb/worker.json").exists()
+    return old
+
+
+async def test_a_question_waits_for_a_worker_that_is_ending_and_starts_the_next_once(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, looks = await _ending(state, tmp_path / "gate", end_s=60), itertools.count(1)
+    started: list[bool] = []
+
+    def held(kb: KBClient) -> bool:
+        if next(looks) == 3:
+            (tmp_path / "gate").write_bytes(b".")
+        return is_held(kb)
+
+    def command(module: str) -> tuple[str, ...]:
+        started.append(old.is_running())
+        return interpreter(module)
+
+    is_held = KBClient._is_held
+    monkeypatch.setattr(KBClient, "_is_held", held)
+    monkeypatch.setattr(embedded, "interpreter", command)
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new", 3))
+    assert len(started) == 1
+    assert next(looks) > 4
+
+
+async def test_a_worker_that_does_not_end_by_itself_is_ended(state: Path, tmp_path: Path) -> None:
+    await _ending(state, tmp_path / "gate", end_s=1)
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new", 3))
+
+
+async def test_a_put_that_a_worker_was_stopped_in_is_done_by_the_next(state: Path) -> None:
+    seen: list[int] = []
+
+    def progress(done: int, _total: int) -> None:
+        seen.append(done)
+        if len(seen) == 1:
+            worker_of(state).terminate()
+
+    async with client(state) as kb:
+        long = document("new", 64 * LONG)
+        assert await kb.put("docs", MADE, long, progress=progress) == ["added"]
 
 
 async def test_a_worker_ends_when_its_state_folder_is_gone(state: Path) -> None:

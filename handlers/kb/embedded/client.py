@@ -18,6 +18,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import portalocker
 
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
 from groundhook.handlers.kb.embedded.manifest import has_languages
@@ -49,6 +50,7 @@ _LISTENS, _BUSY, _KILLED = 0, 3, 4  # exit codes of the module
 _STARTS = 3  # attempts, when workers are killed before they listen
 _PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end
+_LOOK_S = 0.02
 
 
 class KBClient:
@@ -300,6 +302,10 @@ class KBClient:
         killed = 0
         with anyio.move_on_after(_PATIENCE_S):
             while connection is None:
+                if self._is_held():  # by a worker that is about to listen, or that is ending
+                    await anyio.sleep(_LOOK_S)
+                    connection = await self._connect()
+                    continue
                 # Shielded: if this were cancelled, nobody would wait for the started process.
                 with anyio.CancelScope(shield=True):
                     code = await self._start()
@@ -311,9 +317,6 @@ class KBClient:
                             hint="the system ends processes when memory is short; see"
                             f" {str(self._folder / 'worker.log')!r}",
                         )
-                if code == _BUSY:
-                    # Another worker is about to listen, or about to end.
-                    await anyio.sleep(0.02)
                 connection = await self._connect()
         if connection is None:
             raise StorageError(
@@ -324,6 +327,16 @@ class KBClient:
                 ),
             )
         return connection
+
+    def _is_held(self) -> bool:
+        """Return whether a worker has the folder. One that is ending has it until its collections
+        are closed."""
+        try:
+            with suppress(OSError), (self._folder / "worker.lock").open("r+b") as lock:
+                portalocker.lock(lock, portalocker.LOCK_SH | portalocker.LOCK_NB)
+        except portalocker.LockException:
+            return True
+        return False  # of a folder that cannot be read, `_start` says what is wrong
 
     async def _connect(self) -> WorkerConnection | None:
         """Return a connection to the running worker; None if no worker runs."""

@@ -47,23 +47,18 @@ class Optimiser:
         self, collections: MutableMapping[str, Collection], locks: Mapping[str, anyio.Lock]
     ) -> None:
         self.busy = False
-        self._running = anyio.CancelScope()
         self._collections = collections
         self._locks = locks
         self._not_before: dict[str, float] = {}
 
     async def run(self) -> None:
-        """Optimise collections until `stop`."""
-        with self._running:
-            while True:
-                await anyio.sleep(_LOOK_S)
-                for name, collection in list(self._collections.items()):
-                    if self._is_time(name, collection):
-                        await self._attempt(name, collection)
-
-    def stop(self) -> None:
-        """Abandon a running optimisation: the collection stays as it is."""
-        self._running.cancel()
+        """Optimise collections until cancelled. A collection whose optimisation is abandoned stays
+        as it is."""
+        while True:
+            await anyio.sleep(_LOOK_S)
+            for name, collection in list(self._collections.items()):
+                if self._is_time(name, collection):
+                    await self._attempt(name, collection)
 
     def _is_time(self, name: str, collection: Collection) -> bool:
         now = time.monotonic()

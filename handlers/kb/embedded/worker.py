@@ -36,6 +36,9 @@ LISTENS, FAILED, BUSY, KILLED = 0, 1, 3, 4
 # The system's limit is 108 bytes, of which some systems use a few themselves.
 _LONGEST_SOCKET_PATH = 100
 _LOOK_S = 0.5
+# How long closing the collections may take. Then the process is killed: what was acknowledged is
+# in its files, and the next worker waits for the folder.
+_END_S = 10
 
 
 async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: float) -> None:
@@ -61,12 +64,14 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
                 and time.monotonic() - requests.last_at > idle_s
             ):
                 requests.stopped.set()
-        # New clients no longer find this worker; connected ones try again with the next one.
+        signal.alarm(_END_S)
+        # New clients no longer find this worker; connected ones try again with the next one, and
+        # repeat what is not answered yet.
         (folder / "worker.json").unlink(missing_ok=True)
         server.close()
         for connection in requests.connections:
             connection.close()
-        requests.optimiser.stop()
+        tasks.cancel_scope.cancel()
     requests.close()
 
 
