@@ -22,9 +22,11 @@ from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.streams import standard_input
 from groundhook.host.cli.tables import RowTable, table
 from groundhook.host.core.types.events import Failed, Warned
+from groundhook.host.output import flow
 from groundhook.host.output.tree import duration
 
 FEED = "-"
+LONGEST_TITLE = 60  # characters of a title in a list; `--json` has the whole
 
 
 class Added(Protocol):
@@ -200,7 +202,7 @@ def _document_table(listed: Sequence[Listed]) -> RowTable | str:
             id,
             *([each.tenant] if tenants else ()),
             each.document,
-            each.title,
+            flow.shortened(each.title, LONGEST_TITLE),
             each.chunks,
             decimal(each.bytes),
         )

@@ -65,6 +65,29 @@ def test_documents_are_added_listed_found_and_removed(groundhook: Groundhook, sh
     assert groundhook("kb", "remove", "notes", "pens.md").code == 1
 
 
+def test_a_document_that_has_no_id_left_is_refused_with_the_files_that_have_its_names(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    for folder in ("en", "de", "more/de"):
+        (shop / folder).mkdir(parents=True)
+        (shop / folder / "a.md").write_text(f"# In {folder}\n\nText.\n", encoding="utf-8")
+    codes = [groundhook("kb", "add", "notes", folder).code for folder in ("en", "de")]
+    refused = groundhook("kb", "add", "notes", "more/de")
+    assert [*codes, refused.code] == [0, 0, 1]
+    assert "'a.md' and 'de/a.md' are the ids of documents" in refused.problems[0]
+    assert "add the folder that holds all of them" in refused.problems[0]
+    assert "In en" in (listed := groundhook("kb", "list", "notes").out)
+    assert "In de" in listed
+
+
+def test_a_long_title_does_not_widen_the_list(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "docs/long.md").write_text(f"# {'Pens and ' * 30}\n\nText.\n", encoding="utf-8")
+    groundhook("kb", "add", "notes", "docs")
+    listed = groundhook("kb", "list", "notes").out.splitlines()
+    assert max(map(len, listed)) <= 110
+    assert any("Pens and Pens" in line and "…" in line for line in listed)
+
+
 def test_a_collection_without_documents_is_listed_as_empty(
     groundhook: Groundhook, shop: Path
 ) -> None:

@@ -209,12 +209,14 @@ async def test_a_file_that_cannot_be_added_does_not_stop_the_others(
 async def test_two_files_of_one_id_do_not_replace_each_other_unseen(
     opens: Opens, write: Writes
 ) -> None:
-    folder = write({"one/index.md": "pear", "two/index.md": "plum"})
+    folder = write({"one/index.md": "pear", "two/index.md": "plum", "x/two/index.md": "fig"})
+    given = [folder / "one", folder / "two", folder / "x/two", folder / "one/index.md"]
     async with opens() as kb:
-        report = await kb.add("docs", [folder / "one", folder / "two", folder / "one/index.md"])
-        found = await search(kb, "pear plum")
-    assert [file.outcome for file in report.files] == ["added", "failed"]
-    assert [item.content for item in found.items] == ["pear"]
+        report = await kb.add("docs", given)
+        found = await search(kb, "pear plum fig")
+    assert [file.document for file in report.files] == ["index.md", "two/index.md", "index.md"]
+    assert [file.outcome for file in report.files] == ["added", "added", "failed"]
+    assert sorted(item.content for item in found.items) == ["pear", "plum"]
 
 
 async def test_progress_reaches_the_size_of_the_files(opens: Opens, write: Writes) -> None:

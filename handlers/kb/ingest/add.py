@@ -10,7 +10,7 @@ documents are in memory at a time.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +29,7 @@ from groundhook.handlers.kb.ingest.build import (
     load_all,
 )
 from groundhook.handlers.kb.ingest.deletion import Deletion
+from groundhook.handlers.kb.ingest.identity import Chosen, choose, moved_notes
 from groundhook.handlers.kb.ingest.report import AddReport, Meter, Progress, Tally
 from groundhook.handlers.kb.ingest.sources import (
     MOST_UNREAD,
@@ -120,7 +121,8 @@ class Ingestion:
         finally:
             seen.close()
         report = adding.tally.report(spec.id, inputs, adding.supply.broken)
-        return AddReport(**{**vars(report), "notes": (*report.notes, *notes, *_links_note(inputs))})
+        notes += [*moved_notes(adding.chosen.values()), *_links_note(inputs)]
+        return replace(report, notes=(*report.notes, *notes))
 
 
 Ready = list[tuple[Item, FullDocument]]
@@ -139,6 +141,7 @@ class _Add:
     tally: Tally
     meter: Meter
     seen: SeenIds
+    chosen: dict[tuple[str, str], Chosen] = field(default_factory=dict)
 
     async def run(self) -> None:
         # No buffer: a builder waits until the writer is ready, which bounds the memory in use.
@@ -174,19 +177,20 @@ class _Add:
         loaded: list[LoadedDocument] = []
         for item, result in zip(items, await load_all(self.builder, items), strict=True):
             if isinstance(result, LoadedDocument):
-                self.seen.note(result.tenant, item.document)
                 loaded.append(result)
             else:
-                self.seen.note(None, item.document)
+                for name in filter(None, (item.document, item.other)):
+                    self.seen.note(None, name)
                 self._enter_failure(item, result)
         stored = await self._find_stored(loaded)
         changed = []
         moved: dict[str, dict[str, tuple[str, str]]] = {}
-        for each in loaded:
+        for each in await self._identify(loaded, stored):
             known = stored.get((each.tenant, each.item.document))
             if known is None or known.fingerprint != each.fingerprint:
                 changed.append(each)
                 continue
+            self.chosen.pop((each.tenant, each.item.document), None)
             self.tally.note(each.item, "unchanged")
             self.meter.unchanged(each.item)
             source = each.item.file.source
@@ -198,13 +202,42 @@ class _Add:
             await self.store.relocate(self.collection, tenant, places)
         return changed
 
+    async def _identify(
+        self,
+        loaded: Sequence[LoadedDocument],
+        stored: Mapping[tuple[str, str], DocumentRecord],
+    ) -> list[LoadedDocument]:
+        """Return the documents with the ids that they have in the collection. Those whose names
+        other files have are entered in the report."""
+
+        def known(each: LoadedDocument) -> dict[str, DocumentRecord]:
+            names = (each.item.document, each.item.other)
+            return {
+                name: stored[each.tenant, name] for name in names if (each.tenant, name) in stored
+            }
+
+        identified: list[LoadedDocument] = []
+        choices = await anyio.to_thread.run_sync(
+            lambda: [choose(each.item, known(each)) for each in loaded]
+        )
+        for each, chosen in zip(loaded, choices, strict=True):
+            if isinstance(chosen, IngestError):
+                self._enter_failure(each.item, chosen)
+                continue
+            if chosen.beside or chosen.after:
+                self.chosen[each.tenant, chosen.id] = chosen
+            self.seen.note(each.tenant, chosen.id)
+            identified.append(replace(each, item=replace(each.item, document=chosen.id)))
+        return identified
+
     async def _find_stored(
         self, loaded: Sequence[LoadedDocument]
     ) -> dict[tuple[str, str], DocumentRecord]:
-        """Return what the store has of these documents, by tenant and id."""
+        """Return what the store has under the names of these documents, by tenant and id."""
         found: dict[tuple[str, str], DocumentRecord] = {}
         for tenant in dict.fromkeys(each.tenant for each in loaded):
-            ids = [each.item.document for each in loaded if each.tenant == tenant]
+            own = [each.item for each in loaded if each.tenant == tenant]
+            ids = [name for each in own for name in (each.document, each.other) if name]
             for record in await self.store.document_records(self.collection, tenant, ids):
                 found[tenant, record.document] = record
         return found

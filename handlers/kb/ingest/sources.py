@@ -1,9 +1,10 @@
 """Turn the input of an add (files, folders, files of rows, a feed) into documents to build, a few
 at a time.
 
-The id of a document is its path below the given folder, with `/` between the parts, or the
-name of a file that was given itself. The id of a row is `<file>#<row>`; a document of a feed
-has its own. Two documents with one id in one add are an error of the second.
+The plain name of a document is its path below the given folder, with `/` between the parts, or
+the name of a file that was given itself; its other name begins with the name of its folder.
+`handlers.kb.ingest.identity` decides which of them is its id. The names of a row are
+`<file>#<row>`; a document of a feed has its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import stat
 import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -38,14 +39,18 @@ _MOST_DOCUMENTS, _MOST_BYTES = 32, 128 << 10  # documents, and bytes, that one `
 
 @dataclass(frozen=True)
 class File:
-    """A file that is one document, or many (`rows`). `index` is its position among all files;
-    `size` is in bytes, 0 if unknown."""
+    """A file that is one document, or many (`rows`). `index` is its position among all files,
+    `document` the id for it if it is new, and `other` its other name ("": none), which is its id
+    if it was stored with it, and may become so if it is `other_free`. `size` is in bytes, 0 if
+    unknown."""
 
     index: int
     path: Path
     document: str
     size: int = 0
     error: str = ""
+    other: str = ""
+    other_free: bool = False
 
     @property
     def rows(self) -> bool:
@@ -59,14 +64,15 @@ class File:
 
 @dataclass(frozen=True)
 class Item:
-    """A document to build: a file, or a row that was read. `error` is the reason if it cannot be
-    built."""
+    """A document to build: a file, or a row that was read. `document` and `other` are its names,
+    as those of a file, and `error` is the reason if it cannot be built."""
 
     file: File
     document: str
     size: int
     row: RowDocument | None = None
     error: str = ""
+    other: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,17 +119,22 @@ def find_inputs(
                 name = well_formed(str(path))
                 error = f"{name!r} was not added: its name is not UTF-8 (rename it)"
                 files.append(File(len(files), Path(name), well_formed(document), error=error))
-            elif document not in taken:
-                taken[document] = path
-                files.append(_file_of(len(files), path, document))
-            elif os.path.realpath(taken[document]) != os.path.realpath(path):
-                other = f"{document!r} is the id of {str(taken[document])!r}"
-                error = f"{str(path)!r} was not added: {other} (add the folder that holds both)"
-                files.append(File(len(files), path, document, error=error))
+            elif new := _name_of(given if in_folder else given.parent, path, document, taken):
+                files.append(_file_of(len(files), path, *new))
+    files = [replace(file, other_free=file.other not in taken) for file in files]
     if feed:
         files.append(File(len(files), Path(FEED_NAME), FEED))
     return Inputs(
         tuple(files), tuple(folders), skipped, tuple(unread), tuple(closed), tuple(linked)
+    )
+
+
+def same_file(one: str, other: str) -> bool:
+    """Return whether two paths are one file, also through a link to its folder. A link to a file is
+    a file of its own."""
+    return one == other or (
+        os.path.basename(one) == os.path.basename(other)  # noqa: PTH119
+        and os.path.realpath(os.path.dirname(one)) == os.path.realpath(os.path.dirname(other))  # noqa: PTH120
     )
 
 
@@ -199,7 +210,7 @@ class ItemSupply:
                 yield from self._rows(file)
             else:
                 self._seen.add(file.document)
-                yield Item(file, file.document, file.size, error=file.error)
+                yield Item(file, file.document, file.size, error=file.error, other=file.other)
 
     def _rows(self, file: File) -> Iterator[Item]:
         rows = (
@@ -228,7 +239,8 @@ class ItemSupply:
             return Item(
                 file, id, row.size, error=f"{name}:{row.line}: another row has the id {made.id!r}"
             )
-        return Item(file, id, row.size, made)
+        other = f"{file.other}#{made.id}" if file.other else ""
+        return Item(file, id, row.size, made, other=other)
 
 
 def _key(tenant: str | None, id: str) -> str:
@@ -255,7 +267,27 @@ def make_absolute(path: Path) -> Path:
         return plain
 
 
-def _file_of(index: int, path: Path, document: str) -> File:
+def _name_of(
+    folder: Path, path: Path, plain: str, taken: dict[str, Path]
+) -> tuple[str, str, str] | None:
+    """Enter a file among those `taken` and return its name, its other name, and the error if other
+    files have both; None for a file that is taken already."""
+    above = unicodedata.normalize("NFC", make_absolute(folder).name)
+    full = f"{above}/{plain}" if above else ""
+    own = str(make_absolute(path))
+    for name, other in ((plain, full), (full, plain)):
+        if name and name not in taken:
+            taken[name] = path
+            return name, other, ""
+        if name and same_file(str(make_absolute(taken[name])), own):
+            return None
+    error = f"{str(path)!r} was not added: {plain!r} is the id of {str(taken[plain])!r}"
+    return plain, "", f"{error} (add the folder that holds both)"
+
+
+def _file_of(index: int, path: Path, document: str, other: str, error: str) -> File:
+    if error:
+        return File(index, path, document, error=error)
     try:
         known = path.stat()
     except OSError as exc:
@@ -268,7 +300,7 @@ def _file_of(index: int, path: Path, document: str) -> File:
             " into `-`)"
         )
         return File(index, path, document, error=error)
-    return File(index, path, document, known.st_size)
+    return File(index, path, document, known.st_size, other=other)
 
 
 def _single(given: Path) -> Iterator[tuple[Path, str, str]]:
