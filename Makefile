@@ -83,12 +83,12 @@ lint: install
 	@$(BIN)/lint-imports
 
 docs: install
-	@$(BIN)/python -m groundhook.host.output.events_doc
-	@$(BIN)/python -m groundhook.host.output.delegation_doc
-	@$(BIN)/python -m groundhook.host.output.package_doc
-	@$(BIN)/python -m groundhook.host.server.http_doc
+	@$(BIN)/python -m scripts.events_doc
+	@$(BIN)/python -m scripts.delegation_doc
+	@$(BIN)/python -m scripts.package_doc
+	@$(BIN)/python -m scripts.http_doc
 	@$(BIN)/python -m groundhook.hooks.typings
-	@$(BIN)/python -m groundhook.handlers.db.json_schemas
+	@$(BIN)/python -m scripts.json_schemas
 
 bench: install
 	@for name in $(or $(NAME),$(BENCHES)); do $(BIN)/python -m bench.$$name $(ARGS) || exit 1; done

@@ -46,10 +46,10 @@ from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.embedded.collection import Collection as Stored
 from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.embedders.cached import VectorCache
-from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
-from groundhook.handlers.kb.store import CollectionSettings, Question
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import CollectionSettings, Question
 
 
 @dataclass(frozen=True)

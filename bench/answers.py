@@ -25,8 +25,8 @@ import anyio
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.host.core.types.events import SearchFound, StreamEnd
-from groundhook.host.core.types.search import Item
+from groundhook.core.types.events import SearchFound, StreamEnd
+from groundhook.core.types.search import Item
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "docs")

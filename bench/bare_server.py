@@ -23,13 +23,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from groundhook.core.server_settings import StreamSettings
+from groundhook.core.types.events import Event, StreamEnd, StreamStart, Text
 from groundhook.host.app.host import Host
-from groundhook.host.core.server_settings import StreamSettings
-from groundhook.host.core.types.events import Event, StreamEnd, StreamStart, Text
-from groundhook.host.dialects.audience import Audience
-from groundhook.host.server.running import TurnParameters
-from groundhook.host.server.sse import SSE, NativeWriter, StreamAnswer
-from groundhook.host.server.turns import ServerTurns, open_server_turns
+from groundhook.host.output.dialects.audience import Audience
+from groundhook.host.server.turns.running import TurnParameters
+from groundhook.host.server.turns.sse import SSE, NativeWriter, StreamAnswer
+from groundhook.host.server.turns.turns import ServerTurns, open_server_turns
 
 EVENTS_A_SECOND = 50
 SECONDS = 2  # of a stream

@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.local_embedders import local_embedders
-from groundhook.handlers.kb.calibrate import PERCENTILES, balance, curve_through
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import EmbeddingSpec
+from groundhook.handlers.kb.admin.calibrate import PERCENTILES, balance, curve_through
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 Matrix = npt.NDArray[np.float32]
 SETS = ("xquad-en", "scifact", "xquad-ar", "xquad-zh", "govil-title")

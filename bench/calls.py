@@ -25,25 +25,25 @@ from pydantic import BaseModel
 from bench.figures import figure
 from bench.hooks import of_200_lines, resident_mb
 from groundhook import Host, open_host
-from groundhook.hooks.engine import Isolate
-from groundhook.hooks.runner import open_engine
-from groundhook.hooks.typecheck import type_errors
-from groundhook.host.app.hook_diagnostics import declarations, hook_problems
-from groundhook.host.config.packages import load_app
-from groundhook.host.core.hook_engine import HookScript
-from groundhook.host.core.ports import (
+from groundhook.core.hook_engine import HookScript
+from groundhook.core.ports import (
     Handler,
     Scope,
     SourceResult,
 )
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.events import Failed, StreamEnd, Warned
-from groundhook.host.core.types.search import SearchRequest, SearchType
-from groundhook.host.core.types.tools import Tool
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.events import Failed, StreamEnd, Warned
+from groundhook.core.types.search import SearchRequest, SearchType
+from groundhook.core.types.tools import Tool
+from groundhook.core.types.turn import Identity
+from groundhook.hooks.engine import Isolate
+from groundhook.hooks.runner import open_engine
+from groundhook.hooks.typecheck import type_errors
+from groundhook.host.check.hook_diagnostics import declarations, hook_problems
+from groundhook.host.config.packages import load_app
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 

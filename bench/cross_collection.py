@@ -23,14 +23,14 @@ import anyio
 
 from bench.graph import HERE, ask_items, questions, write
 from bench.local_embedders import local_embedders
-from groundhook.handlers.kb.opening import open_kb
-from groundhook.handlers.kb.search_results import merge
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.types.collection_spec import (
     CollectionSpec,
     EmbeddingSpec,
 )
-from groundhook.host.core.types.search import Item
+from groundhook.core.types.search import Item
+from groundhook.handlers.kb.opening import open_kb
+from groundhook.handlers.kb.search.results import merge
 
 SPECS = {
     "meaning": CollectionSpec(id="meaning"),

@@ -25,16 +25,16 @@ import anyio
 import sqlalchemy as sa
 
 from bench.figures import figure
+from groundhook.core.ports import Scope
+from groundhook.core.settings import SearchSettings, UsesSettings
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import open_database
-from groundhook.handlers.db.dsl import parse
-from groundhook.handlers.db.engine import Engine, engine_for
-from groundhook.handlers.db.linter import checked
+from groundhook.handlers.db.engines.engine import Engine, engine_for
+from groundhook.handlers.db.query.dsl import parse
+from groundhook.handlers.db.query.linter import checked
 from groundhook.handlers.db.store import Store
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.settings import SearchSettings, UsesSettings
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
 from tests.loopback.databases import KINDS, NotThere, serving
 
 ROUNDS = 100

@@ -34,17 +34,17 @@ from typing import Any
 import anyio
 
 from bench.figures import figure
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.settings import SearchSettings, UsesSettings
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import Database, open_database
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
-from groundhook.handlers.db.schema import Schemas
 from groundhook.host.config.documents import read_document
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.settings import SearchSettings, UsesSettings
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
 
 HERE = Path(__file__).with_name("db_questions")
 SHOP = Path(__file__).parent.parent / "assistants/shop/models"

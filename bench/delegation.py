@@ -25,17 +25,17 @@ from mcp import Client, StdioServerParameters
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.host.app.plugins import Plugin, Plugins
-from groundhook.host.core.ports import Ranked, Scope
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import (
+from groundhook.core.ports import Ranked, Scope
+from groundhook.core.registry import Registry
+from groundhook.core.settings import (
     RerankSettings,
     SearchSettings,
     UsesSettings,
     WeightSettings,
 )
-from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.search import Item, SearchRequest, SearchResult
+from groundhook.core.types.turn import Identity
+from groundhook.host.app.plugins import Plugin, Plugins
 from groundhook.host.search.merge import apply_ranking, cut, pool
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.rerankers.model import ModelReranker, rerank_providers

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import FullDocument, Passage
-from groundhook.host.core.sentences import spans
+from groundhook.core.sentences import spans
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import FullDocument, Passage
 
 DIMENSIONS = 384
 TENANTS = 50  # a filter lets 2 % pass

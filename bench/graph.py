@@ -36,23 +36,23 @@ import anyio
 
 from bench.answers import DOCUMENTS, SETS
 from bench.local_embedders import local_embedders
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.ports import Scope
+from groundhook.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.core.types.collection_spec import (
+    CollectionSpec,
+    EntitySpec,
+)
+from groundhook.core.types.search import Item, SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.kb.graph.file import Rows
 from groundhook.handlers.kb.graph.walk import Graph
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
-from groundhook.handlers.kb.points import HEADINGS
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.settings import (
-    SearchSettings,
-    UsesSettings,
-)
-from groundhook.host.core.types.collection_spec import (
-    CollectionSpec,
-    EntitySpec,
-)
-from groundhook.host.core.types.search import Item, SearchRequest
-from groundhook.host.core.types.turn import Identity
+from groundhook.handlers.kb.store.points import HEADINGS
 
 HERE = Path(__file__).parent
 CUTS = (2, 5, 10)

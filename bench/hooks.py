@@ -29,15 +29,15 @@ import anyio.to_thread
 import psutil
 
 from bench.figures import figure
-from groundhook.hooks.engine import Isolate, Outcome
-from groundhook.hooks.runner import open_engine
-from groundhook.host.core.hook_engine import (
+from groundhook.core.hook_engine import (
     HookEngine,
     HookScript,
     HookTurn,
 )
-from groundhook.host.core.types.search import SearchRequest, SearchResult
-from groundhook.host.core.types.turn import Completion, Message, NextPayload
+from groundhook.core.types.search import SearchRequest, SearchResult
+from groundhook.core.types.turn import Completion, Message, NextPayload
+from groundhook.hooks.engine import Isolate, Outcome
+from groundhook.hooks.runner import open_engine
 
 ROUNDS, WARM_UP, MANY, CALLS = 200, 20, 1000, 500
 PAUSE_SECONDS = 0.02

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from groundhook.host.core.extras import MODULES
+from groundhook.core.extras import MODULES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/installing.md"

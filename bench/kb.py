@@ -39,28 +39,28 @@ import qdrant_edge as engine
 from bench.figures import figure, quantile
 from bench.generated import DIMENSIONS, TENANTS, MadeQuestion, answered, documents, stray
 from bench.kb_real import real_passages
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.ports import Embedder, Scope
+from groundhook.core.registry import Registry
+from groundhook.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.core.types.collection_spec import (
+    AnalyserSpec,
+    CollectionSpec,
+    EmbeddingSpec,
+)
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import Folder, folder_of
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
-from groundhook.handlers.kb.paging import POOL
-from groundhook.handlers.kb.store import CollectionSettings, FullDocument
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.ports import Embedder, Scope
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import (
-    SearchSettings,
-    UsesSettings,
-)
-from groundhook.host.core.types.collection_spec import (
-    AnalyserSpec,
-    CollectionSpec,
-    EmbeddingSpec,
-)
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
+from groundhook.handlers.kb.store.paging import POOL
+from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument
 
 MADE = CollectionSettings(
     provider="bench", model="random", dimensions=DIMENSIONS, language="english", tenanted=True

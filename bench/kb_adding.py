@@ -23,9 +23,9 @@ import anyio
 from bench.figures import figure, quantile
 from bench.generated import text, vector
 from bench.kb import knowledge_base, lag
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 ROWS = 10_000
 

@@ -29,9 +29,9 @@ import qdrant_edge as engine
 from bench.figures import figure, quantile
 from bench.judged_collections import Collection, collections
 from bench.retrieval import Bare, embedded, opened, scope
+from groundhook.core.source_settings import KBSettings
+from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.kb.embedders.cached import VectorCache
-from groundhook.host.core.source_settings import KBSettings
-from groundhook.host.core.types.search import SearchRequest
 
 PASSAGES, QUESTIONS, AGAIN, IN_TURN = 1_400, 300, 4, 10
 SETS = {"scifact": "abstracts of SciFact", "paraphrase": "this documentation"}

@@ -3,9 +3,9 @@ host."""
 
 from __future__ import annotations
 
+from groundhook.core.registry import Registry
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.builtin import builtin
-from groundhook.host.core.registry import Registry
 
 
 def local_embedders() -> Registry[EmbedderFactory]:

@@ -27,6 +27,8 @@ import anyio
 from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
 from bench.judged_collections import load
+from groundhook.core.sentences import spans
+from groundhook.core.source_settings import KBSettings
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
@@ -34,8 +36,6 @@ from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.ranking import passage
 from groundhook.handlers.kb.reading.markdown import from_markdown
-from groundhook.host.core.sentences import spans
-from groundhook.host.core.source_settings import KBSettings
 
 BESIDE = 9  # chunks that are cut with the right one
 TOGETHER = 3  # documents of SET to a chunk

@@ -23,11 +23,11 @@ from pathlib import Path
 import anyio
 
 from bench.figures import figure
-from groundhook.handlers.kb.messages import pack_vector
+from groundhook.core.app_settings import QdrantSettings
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
-from groundhook.host.core.app_settings import QdrantSettings
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage, Question
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 

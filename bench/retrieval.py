@@ -41,6 +41,16 @@ import anyio
 import qdrant_edge as engine
 
 from bench.judged_collections import Collection, Half, collections
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.ports import Scope
+from groundhook.core.registry import Registry
+from groundhook.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import EmbedderFactory, without_markup
 from groundhook.handlers.kb.embedded.client import KBClient
@@ -52,18 +62,8 @@ from groundhook.handlers.kb.embedders.e5.session import Session
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.language import language_of
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import FullDocument, Passage
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import (
-    SearchSettings,
-    UsesSettings,
-)
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import FullDocument, Passage
 
 DEPTH = 10
 TOGETHER = 32  # texts embedded at once

@@ -32,7 +32,7 @@ from bench.bare_server import EVENTS_A_SECOND, SECONDS
 from bench.figures import figure
 from bench.serve_parts import EVENTS, measure_parts
 from groundhook import open_host
-from groundhook.host.core.types.events import Event
+from groundhook.core.types.events import Event
 
 Send = Callable[[str], AbstractAsyncContextManager[AsyncIterator[Event]]]
 

@@ -16,24 +16,24 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from bench.figures import figure
 from groundhook import open_host
+from groundhook.core.server_settings import JWTSettings, StreamSettings
+from groundhook.core.types.chats import Owner
+from groundhook.core.types.events import Event
+from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.chats.ports import Page, RequestKey
+from groundhook.host.chats.storage.opening import open_storage
 from groundhook.host.chats.tables import owner_key
-from groundhook.host.core.server_settings import JWTSettings, StreamSettings
-from groundhook.host.core.types.chats import Owner
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.turn import Identity, Message, TurnOptions
-from groundhook.host.dialects import kept
-from groundhook.host.dialects.audience import Audience
-from groundhook.host.dialects.openai_chat import OpenAIChat
-from groundhook.host.server.fetching import fetch_key_set
-from groundhook.host.server.kept_turns import kept_turn
-from groundhook.host.server.keys import Key, KeyFile, Keyring, hash_of, id_of, make_key
-from groundhook.host.server.running import Logged, LogReader, TurnParameters
-from groundhook.host.server.sse import FoldWriter, NativeWriter
-from groundhook.host.server.tokens import Tokens
-from groundhook.host.server.turns import ServerTurns, open_server_turns
-from groundhook.host.storage.opening import open_storage
+from groundhook.host.output.dialects import kept
+from groundhook.host.output.dialects.audience import Audience
+from groundhook.host.output.dialects.openai_chat import OpenAIChat
+from groundhook.host.server.identity.fetching import fetch_key_set
+from groundhook.host.server.identity.keys import Key, KeyFile, Keyring, hash_of, id_of, make_key
+from groundhook.host.server.identity.tokens import Tokens
+from groundhook.host.server.turns.kept_turns import kept_turn
+from groundhook.host.server.turns.running import Logged, LogReader, TurnParameters
+from groundhook.host.server.turns.sse import FoldWriter, NativeWriter
+from groundhook.host.server.turns.turns import ServerTurns, open_server_turns
 
 EVENTS = 2000  # of a log
 CHATS = 10_000

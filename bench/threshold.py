@@ -28,14 +28,14 @@ import anyio
 from bench.ablation import Parts, Way, stored
 from bench.judged_collections import Collection, collections
 from bench.retrieval import Arguments, arguments, embedded, say, versions
+from groundhook.core.source_settings import KBSettings
+from groundhook.handlers.kb.admin.off_topic import OFF_TOPIC
 from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, is_code
 from groundhook.handlers.kb.embed import least_cosine
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.off_topic import OFF_TOPIC
-from groundhook.handlers.kb.store import Question
-from groundhook.host.core.source_settings import KBSettings
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import Question
 
 SETS = {
     "paraphrase": "english",

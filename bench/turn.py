@@ -23,14 +23,14 @@ import anyio
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.hooks.engine import Isolate
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.channel import Channel
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.events import Event, StreamEnd, Trace
-from groundhook.host.core.types.search import SearchType
+from groundhook.core.types.events import Event, StreamEnd, Trace
+from groundhook.core.types.search import SearchType
+from groundhook.hooks.engine import Isolate
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 

@@ -24,7 +24,7 @@ import anyio
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import anyio
 import psutil
 
+from groundhook.core.errors import HookCrashed
+from groundhook.core.workers import Child, WorkerConnection, start_child
 from groundhook.hooks.leases import Called, Done, EventQueue, LeaseEvent, LeaseTerms, Lost, Role
 from groundhook.hooks.run import Prelude
-from groundhook.host.core.errors import HookCrashed
-from groundhook.host.core.workers import Child, WorkerConnection, start_child
 
 MODULE = "groundhook.hooks.worker"
 # after that, work that a hook left behind has ended, or its CPU time has

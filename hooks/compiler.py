@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from groundhook.core.errors import HookCrashed
 from groundhook.hooks.engine import Isolate, Outcome
-from groundhook.host.core.errors import HookCrashed
 
 Done = Callable[[Outcome], None]
 HEAP_BYTES = 1024 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Models of `host.core.types` as TypeScript interfaces.
+"""Models of `core.types` as TypeScript interfaces.
 
 A value that a hook passes to the host is declared with every spelling that the host reads, and its
 fields with defaults are optional; a value that a hook receives has all its fields. Knows nothing of

@@ -33,9 +33,9 @@ from typing import Any, Literal
 from py_mini_racer._dll import DEFAULT_V8_FLAGS, init_mini_racer, mr_callback_func
 from py_mini_racer._objects import _MiniRacerTypes as ValueType
 
+from groundhook.core.errors import HookCrashed
 from groundhook.hooks.bridge import NEXT_ANSWER_PIECE, REQUEST_PIECE, Bridge
 from groundhook.hooks.thread_state import ThreadState
-from groundhook.host.core.errors import HookCrashed
 
 # V8 calls `_on_callback` with one of these numbers: JavaScript called the native function, or an
 # evaluation has a result.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from groundhook.core.errors import ConfigError
+from groundhook.core.hook_engine import ScriptFunction
 from groundhook.hooks.compiled_cache import CompiledFile
 from groundhook.hooks.program import function_of
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.hook_engine import ScriptFunction
 
 Linked = tuple[CompiledFile, Mapping[str, Path]]  # a file, and what the names of its imports mean
 

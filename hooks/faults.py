@@ -11,9 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from groundhook.hooks.program import Program
-from groundhook.hooks.wire import from_v8
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     HookError,
     HookLimit,
     HookReturnInvalid,
@@ -21,9 +19,11 @@ from groundhook.host.core.errors import (
     HookThrew,
     Place,
 )
-from groundhook.host.core.hook_tests import UNCAUGHT
-from groundhook.host.core.settings import HookLimits
-from groundhook.host.core.types.base import dotted, validation_problems
+from groundhook.core.hook_tests import UNCAUGHT
+from groundhook.core.settings import HookLimits
+from groundhook.core.types.base import dotted, validation_problems
+from groundhook.hooks.program import Program
+from groundhook.hooks.wire import from_v8
 
 _TARGETS = ("server", "mcp", "server_id", "agent", "connector", "type")
 _FRAME = re.compile(

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from groundhook.host.core.hook_engine import (
+from groundhook.core.hook_engine import (
     HookEngine,
     HookScript,
     HookSession,
@@ -36,7 +36,7 @@ class _Arguments(TypedDict):
 
 
 class _LazyEngine:
-    """Passes the calls of `host.core.hook_engine.HookEngine` to an engine that the first one
+    """Passes the calls of `core.hook_engine.HookEngine` to an engine that the first one
     makes."""
 
     def __init__(

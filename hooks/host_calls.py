@@ -11,14 +11,14 @@ from typing import Any
 
 import anyio
 
+from groundhook.core.errors import HookCrashed, HookLimit, HostError, Place, UsageError
+from groundhook.core.hook_engine import HookTurn
+from groundhook.core.hook_services import HookServices
 from groundhook.hooks import faults
 from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.program import Program
 from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8
-from groundhook.host.core.errors import HookCrashed, HookLimit, HostError, Place, UsageError
-from groundhook.host.core.hook_engine import HookTurn
-from groundhook.host.core.hook_services import HookServices
 
 # requests of the prelude itself, which are not in the table and which no hook can make
 PRELUDE_REQUESTS = ("!limit", "!late", "!wait", "!uncaught", "!lost", "!absent", "!no_hook")

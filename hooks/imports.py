@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundhook.host.core.errors import HookSyntaxError, Place
-from groundhook.host.core.hook_engine import HookScript
+from groundhook.core.errors import HookSyntaxError, Place
+from groundhook.core.hook_engine import HookScript
 
 SUFFIXES = (".ts", ".js", ".json")
 RUNTIME = Path("@yao/runtime")  # modules of the runtime itself (`@yao/…`)

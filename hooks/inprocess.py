@@ -14,12 +14,12 @@ from typing import Any
 
 import anyio.to_thread
 
+from groundhook.core.errors import HookCrashed
 from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
 from groundhook.hooks.leases import Called, Done, EventQueue, Lease, LeaseEvent, LeaseTerms
 from groundhook.hooks.run import HookRun, Prelude
 from groundhook.hooks.script import Transpile
-from groundhook.host.core.errors import HookCrashed
 
 
 class InProcessLease:

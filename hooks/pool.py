@@ -12,11 +12,11 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
+from groundhook.core.errors import HookCrashed, WorkerDied
 from groundhook.hooks.child import Worker
 from groundhook.hooks.leases import Lease, LeaseTerms
 from groundhook.hooks.run import Prelude
 from groundhook.hooks.script import Transpile
-from groundhook.host.core.errors import HookCrashed, WorkerDied
 
 # processes for one run alone, for each worker of the pool; a further run waits until a hook of one
 # of them has ended

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.core.errors import HookSyntaxError, Place
+from groundhook.core.hook_engine import ScriptFunction, WrittenName
 from groundhook.hooks.sourcemap import find_original
-from groundhook.host.core.errors import HookSyntaxError, Place
-from groundhook.host.core.hook_engine import ScriptFunction, WrittenName
 
 # The runtime's own module (`@yao/runtime`) has the globals under their names.
 RUNTIME_MODULE = """module.exports = new Proxy({}, {

@@ -1,5 +1,5 @@
 """Opens the hook engine of the host: `async with open_engine(…) as engine`. There are two
-implementations of `host.core.hook_engine.HookEngine`: `WorkerEngine` has its isolates in worker
+implementations of `core.hook_engine.HookEngine`: `WorkerEngine` has its isolates in worker
 processes, `InProcessEngine` in the host's own process.
 """
 
@@ -17,6 +17,16 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
+from groundhook.core.errors import Place
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.hook_engine import (
+    HookScript,
+    HookSession,
+    HookTurn,
+    ScriptFunction,
+    WrittenName,
+)
+from groundhook.core.types.search import SearchRequest, SearchResult
 from groundhook.hooks.api.table import HOOKS, Dialect, lazy_globals_argument, prelude_argument
 from groundhook.hooks.inprocess import InProcessIsolates
 from groundhook.hooks.leases import LeaseSource
@@ -24,16 +34,6 @@ from groundhook.hooks.pool import Pool
 from groundhook.hooks.run import UNITS, Prelude
 from groundhook.hooks.script import Linker
 from groundhook.hooks.session import Session
-from groundhook.host.core.errors import Place
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.hook_engine import (
-    HookScript,
-    HookSession,
-    HookTurn,
-    ScriptFunction,
-    WrittenName,
-)
-from groundhook.host.core.types.search import SearchRequest, SearchResult
 
 
 class _Engine:

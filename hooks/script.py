@@ -14,6 +14,8 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from groundhook.core.errors import HookSyntaxError, Place
+from groundhook.core.hook_engine import HookScript
 from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
 from groundhook.hooks.exported import Linked, exported_functions, require_schemas
 from groundhook.hooks.imports import RUNTIME, Imports
@@ -26,8 +28,6 @@ from groundhook.hooks.program import (
     non_function_error,
 )
 from groundhook.hooks.sourcemap import find_original
-from groundhook.host.core.errors import HookSyntaxError, Place
-from groundhook.host.core.hook_engine import HookScript
 
 # file name, source, other files with types → the JSON that transpile.js describes
 Transpile = Callable[[str, str, Mapping[str, Any]], Awaitable[str]]

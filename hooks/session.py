@@ -15,23 +15,16 @@ from typing import Any, TypeVar
 import anyio
 from pydantic import BaseModel, ValidationError
 
-from groundhook.hooks import faults
-from groundhook.hooks.api.row import HostCall
-from groundhook.hooks.host_calls import HostCalls
-from groundhook.hooks.leases import Called, Done, Lease, LeaseSource, LeaseTerms, Lost
-from groundhook.hooks.program import Program, non_function_error
-from groundhook.hooks.replay_log import ReplayLog
-from groundhook.hooks.wire import from_v8, to_v8
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     HookCrashed,
     HookLimit,
     HookReturnInvalid,
     HostError,
     Place,
 )
-from groundhook.host.core.hook_engine import HookTurn, ScriptFunction
-from groundhook.host.core.types.base import validate_known
-from groundhook.host.core.types.turn import (
+from groundhook.core.hook_engine import HookTurn, ScriptFunction
+from groundhook.core.types.base import validate_known
+from groundhook.core.types.turn import (
     Client,
     CreateReturn,
     Identity,
@@ -39,6 +32,13 @@ from groundhook.host.core.types.turn import (
     NextPayload,
     NextReturn,
 )
+from groundhook.hooks import faults
+from groundhook.hooks.api.row import HostCall
+from groundhook.hooks.host_calls import HostCalls
+from groundhook.hooks.leases import Called, Done, Lease, LeaseSource, LeaseTerms, Lost
+from groundhook.hooks.program import Program, non_function_error
+from groundhook.hooks.replay_log import ReplayLog
+from groundhook.hooks.wire import from_v8, to_v8
 
 Returned = TypeVar("Returned", bound=BaseModel)
 

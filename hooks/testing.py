@@ -14,26 +14,26 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+from groundhook.core.errors import HookError, Place
+from groundhook.core.hook_engine import (
+    HookScript,
+    HookTurn,
+)
+from groundhook.core.hook_services import HookServices
+from groundhook.core.hook_tests import DeclaredTest, Fault, SuiteServices
+from groundhook.core.settings import HookLimits
 from groundhook.hooks import faults
 from groundhook.hooks.api import logs, testing
 from groundhook.hooks.api.table import Dialect
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine, open_engine
 from groundhook.hooks.session import Session
-from groundhook.host.core.errors import HookError, Place
-from groundhook.host.core.hook_engine import (
-    HookScript,
-    HookTurn,
-)
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.hook_tests import DeclaredTest, Fault, SuiteServices
-from groundhook.host.core.settings import HookLimits
 
 TURN_MS = 120_000  # a test waits for whole turns, a hook only for one call
 
 
 @dataclass(frozen=True)
 class FileSuite:
-    """Implements `host.core.hook_tests.Suite`."""
+    """Implements `core.hook_tests.Suite`."""
 
     engine: WorkerEngine | InProcessEngine
     script: HookScript
@@ -80,7 +80,7 @@ class FileSuite:
 
 @dataclass(frozen=True)
 class FileSuites:
-    """Implements `host.core.hook_tests.SuiteEngine`."""
+    """Implements `core.hook_tests.SuiteEngine`."""
 
     engine: WorkerEngine | InProcessEngine
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import anyio.to_thread
 
+from groundhook.core.errors import HookCrashed, HookTypeError, Place, suggestion
+from groundhook.core.extras import extra
+from groundhook.core.hook_engine import HookScript
 from groundhook.hooks.api.table import MISSING_FUNCTIONS, MISSING_OBJECTS
-from groundhook.host.core.errors import HookCrashed, HookTypeError, Place, suggestion
-from groundhook.host.core.extras import extra
-from groundhook.host.core.hook_engine import HookScript
 
 COMPILER_OPTIONS: dict[str, Any] = {
     "target": "ES2022",

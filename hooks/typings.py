@@ -19,11 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from groundhook.core.types import search, turn
 from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.api.table import CALLS, ENGINE_GLOBALS, LAZY_GLOBALS, MISSING_ON_CTX
 from groundhook.hooks.declare import Declarations, comment
 from groundhook.hooks.globals import CONTEXT, DIALECT, GLOBALS, SHARED
-from groundhook.host.core.types import search, turn
 
 GIVEN: tuple[Any, ...] = (
     turn.CreateReturn,

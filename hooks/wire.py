@@ -11,8 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from groundhook.host.core.json_text import DEEPEST, is_deeper
-from groundhook.host.core.types.base import well_formed
+from groundhook.core.json_text import DEEPEST, is_deeper
+from groundhook.core.types.base import well_formed
 
 TOO_DEEP = "nested too deeply"
 

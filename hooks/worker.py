@@ -1,7 +1,7 @@
 """A hook worker: a process that holds isolates, so that V8 can abort without ending the host.
 
 `python -m groundhook.hooks.worker FD`: FD is a socket to the host, whose frames are those of
-`host.core.workers`. One thread reads the frames and checks the clocks; each isolate has its own
+`core.workers`. One thread reads the frames and checks the clocks; each isolate has its own
 thread, which sends host calls and outcomes. The process ends when the socket closes.
 
     from the host   prelude [script, lazy_globals] · open [run, setup, heap_mb, cpu_ms, code] ·
@@ -25,12 +25,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from groundhook.hooks import engine
-from groundhook.hooks.compiler import Compiler
-from groundhook.hooks.engine import Outcome
-from groundhook.hooks.run import HookRun, Prelude
-from groundhook.host.core.errors import HookCrashed, HostError
-from groundhook.host.core.workers import (
+from groundhook.core.errors import HookCrashed, HostError
+from groundhook.core.workers import (
     ANSWER,
     HEADER,
     POST,
@@ -40,6 +36,10 @@ from groundhook.host.core.workers import (
     socket_of_child,
     unpack,
 )
+from groundhook.hooks import engine
+from groundhook.hooks.compiler import Compiler
+from groundhook.hooks.engine import Outcome
+from groundhook.hooks.run import HookRun, Prelude
 
 
 class Worker:

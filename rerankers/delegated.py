@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from groundhook.host.core.addresses import shared
-from groundhook.host.core.errors import DelegateError, RerankError, UnknownName
-from groundhook.host.core.extras import reranker_hint
-from groundhook.host.core.ports import Ranked, Scope
-from groundhook.host.core.settings import RerankSettings
-from groundhook.host.core.types.delegation import (
+from groundhook.core.addresses import shared
+from groundhook.core.errors import DelegateError, RerankError, UnknownName
+from groundhook.core.extras import reranker_hint
+from groundhook.core.ports import Ranked, Scope
+from groundhook.core.settings import RerankSettings
+from groundhook.core.types.delegation import (
     RankedEntry,
     RerankAnswer,
     RerankAsk,
     RerankEntry,
 )
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.uses import RERANK
+from groundhook.core.types.search import Item
+from groundhook.core.types.uses import RERANK
 from groundhook.rerankers.judgement import rank_by_order, rank_by_scores, text_of
 
 DEFAULT_MAX_CHARS = 2000  # of an item's text, unless `search.rerank.max_chars` is set
@@ -28,7 +28,7 @@ _TIMEOUT = "search.rerank.timeout_ms"
 
 @dataclass(frozen=True)
 class DelegatedReranker:
-    """A `host.core.ports.Reranker` that calls the assistant or tool named in `options`. If the
+    """A `core.ports.Reranker` that calls the assistant or tool named in `options`. If the
     answer has a score of its own for each of its items, the scores are used as they are; otherwise
     the answer is an order, and the scores are chosen to produce that order."""
 

@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.retry_after import retry_after_s
+from groundhook.core.errors import RerankError
+from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
     Access,
     ProviderType,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from groundhook.host.core.ports import Ranked
-from groundhook.host.core.types.search import Item
+from groundhook.core.ports import Ranked
+from groundhook.core.types.search import Item
 
 
 def text_of(item: Item, max_chars: int) -> str:

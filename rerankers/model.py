@@ -9,14 +9,14 @@ from pathlib import Path
 
 import anyio
 
-from groundhook.host.core.concealed import conceal
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.ports import Ranked, Scope
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import RerankSettings
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.closing import OnClose
-from groundhook.host.core.types.search import Item, RerankProvider
+from groundhook.core.concealed import conceal
+from groundhook.core.errors import RerankError
+from groundhook.core.ports import Ranked, Scope
+from groundhook.core.registry import Registry
+from groundhook.core.settings import RerankSettings
+from groundhook.core.trace import span
+from groundhook.core.types.closing import OnClose
+from groundhook.core.types.search import Item, RerankProvider
 from groundhook.rerankers.cohere import COHERE
 from groundhook.rerankers.endpoint import ENDPOINT, TEI
 from groundhook.rerankers.judgement import rank_by_scores, text_of
@@ -55,7 +55,7 @@ def rerank_providers() -> Registry[ProviderType]:
 
 
 class ModelReranker:
-    """A `host.core.ports.Reranker`. It sends all items in one call, since scores of different calls
+    """A `core.ports.Reranker`. It sends all items in one call, since scores of different calls
     are not comparable, and retries once after a transient failure if the deadline allows."""
 
     def __init__(

@@ -13,10 +13,10 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.onnx_folder import Computing, ModelFolder
-from groundhook.host.core.onnx_runtime import Unusable
+from groundhook.core.errors import RerankError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.onnx_folder import Computing, ModelFolder
+from groundhook.core.onnx_runtime import Unusable
 from groundhook.rerankers.provider_contract import Access, ProviderType, Scores
 
 

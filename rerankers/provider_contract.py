@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from groundhook.host.core.concealed import shortened
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.types.closing import OnClose
+from groundhook.core.concealed import shortened
+from groundhook.core.errors import RerankError
+from groundhook.core.types.closing import OnClose
 
 Scores = list[tuple[int, float]]  # (position in the texts, relevance)
 

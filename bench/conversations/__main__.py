@@ -32,7 +32,7 @@ import anyio
 from bench.answers import APP, COLLECTION, DOCUMENTS, ROOT
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.host.core.types.search import SearchResult
+from groundhook.core.types.search import SearchResult
 from groundhook.host.turn.follow_up import stand_alone
 
 HERE = Path(__file__).parent

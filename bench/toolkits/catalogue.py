@@ -229,8 +229,8 @@ async def _unchanged(root: Path, portal: Ckan) -> None:
 
 async def _feed(root: Path, portal: Ckan) -> dict[str, bytes]:
     """The documents of all packages, as feeds."""
-    from groundhook.handlers.tools.catalogue.packages import PackageReader
-    from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
+    from groundhook.toolkits.catalogue.packages import PackageReader
+    from groundhook.toolkits.catalogue.settings import CatalogueCollections
 
     reader = PackageReader(collections=CatalogueCollections(), portal=portal.url)
     lines: dict[str, list[str]] = {}

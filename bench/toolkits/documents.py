@@ -24,8 +24,8 @@ import anyio
 
 from bench.figures import figure
 from groundhook import Host, open_host
-from groundhook.handlers.tools.documents.builtin import word_shares
 from groundhook.plugins import Delta, Finished, ModelCall, TextDelta
+from groundhook.toolkits.documents.builtin import word_shares
 
 REPOSITORY = Path(__file__).parents[2]
 SUMMARIES = REPOSITORY / "assistants/documents/data/summaries.jsonl"

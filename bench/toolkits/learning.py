@@ -25,8 +25,8 @@ from typing import Any
 from bench.figures import figure
 from bench.toolkits.catalogue import nonsense
 from groundhook import Host, ToolOutcome, open_host
-from groundhook.handlers.tools.learning.search import NOT_CLOSE
 from groundhook.plugins import Delta, Finished, ModelCall, TextDelta
+from groundhook.toolkits.learning.search import NOT_CLOSE
 
 REPOSITORY = Path(__file__).parents[2]
 INTENTS = Path(__file__).with_name("learning_intents.jsonl")

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from groundhook.host.core.ports import Clock, Scope, SourceResult
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import RecordQuery, SearchRequest
+from groundhook.core.ports import Clock, Scope, SourceResult
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import RecordQuery, SearchRequest
 
 if TYPE_CHECKING:
     from groundhook.handlers.db.handler import DBHandler
-    from groundhook.handlers.db.loading import Loaded
-    from groundhook.handlers.db.schema_diff import Difference
+    from groundhook.handlers.db.model.loading import Loaded
+    from groundhook.handlers.db.model.schema_diff import Difference
     from groundhook.handlers.db.store import Store
 
 Progress = Callable[["Loaded"], None]
@@ -40,7 +40,7 @@ class Limits:
 
 
 class Database:
-    """The models of an app in one database; a `host.core.ports.Handler` that can also load."""
+    """The models of an app in one database; a `core.ports.Handler` that can also load."""
 
     def __init__(self, url: str, limits: Limits, models: Mapping[str, ModelSpec]) -> None:
         self._url, self._limits, self._models = url, limits, models
@@ -65,7 +65,7 @@ class Database:
         return await handler.search(request, scope)
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        """Return records by conditions; implements `host.core.ports.Records`. Raises
+        """Return records by conditions; implements `core.ports.Records`. Raises
         SourceError."""
         _, handler = await self._open()
         return await handler.records(query, scope)
@@ -110,7 +110,7 @@ class Database:
         return self._opened
 
     def _connect(self) -> tuple[Store, DBHandler]:
-        from groundhook.handlers.db.engine import engine_for
+        from groundhook.handlers.db.engines.engine import engine_for
         from groundhook.handlers.db.handler import DBHandler
         from groundhook.handlers.db.store import Store
 

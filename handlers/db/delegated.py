@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groundhook.handlers.db.dialect import translate
-from groundhook.handlers.db.dsl import QueryDSL, parse
-from groundhook.handlers.db.linter import lint
-from groundhook.handlers.db.question.reading import Reading
-from groundhook.handlers.db.schema import Field, Schema
-from groundhook.host.core.errors import UnknownName
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.types.delegation import (
+from groundhook.core.errors import UnknownName
+from groundhook.core.ports import Scope
+from groundhook.core.types.delegation import (
     QueryAnswer,
     QueryAsk,
 )
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.uses import QUERY
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.uses import QUERY
+from groundhook.handlers.db.dialect import translate
+from groundhook.handlers.db.model.schema import Field, Schema
+from groundhook.handlers.db.query.dsl import QueryDSL, parse
+from groundhook.handlers.db.query.linter import lint
+from groundhook.handlers.db.question.reading import Reading
 
 MAX_TRIES = 3  # the first, and two with the linter's problems
 MAX_QUERIES = 5  # in one answer

@@ -1,4 +1,4 @@
-"""Queries in the dialect of other packages, in the form that `handlers.db.dsl` parses. Pure.
+"""Queries in the dialect of other packages, in the form that `handlers.db.query.dsl` parses. Pure.
 
     {"from": "orders as o", "select": ["status", ":COUNT(id) as total"], "groups": "status",
      "wheres": [{":price": "Price", ">": 100}], "orders": [{"field": "total", "sort": "desc"}]}

@@ -15,47 +15,47 @@ from typing import Any
 
 import anyio.to_thread
 
-from groundhook.handlers.db.coerce import to_json
-from groundhook.handlers.db.delegated import read_by_delegate
-from groundhook.handlers.db.dsl import QueryDSL, models_of
-from groundhook.handlers.db.items import items_of, less_certain
-from groundhook.handlers.db.joins import Permits
-from groundhook.handlers.db.linter import checked_with_warnings
-from groundhook.handlers.db.offers import Offers
-from groundhook.handlers.db.permission import permit_for
-from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
-from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicons import Lexicons
-from groundhook.handlers.db.question.reading import Reading, read_question
-from groundhook.handlers.db.request_query import (
-    merge,
-    requests_words,
-    unknown_field,
-    with_any_word,
-    without_words,
-)
-from groundhook.handlers.db.statement import ROWS
-from groundhook.handlers.db.store import QueryResult, Store
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     DelegateError,
     NotPermitted,
     SourceError,
     SourceNotConfigured,
     suggestion,
 )
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.trace import Span, span
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.query_language import Where
-from groundhook.host.core.types.search import (
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.trace import Span, span
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.query_language import Where
+from groundhook.core.types.search import (
     Item,
     RecordQuery,
     SearchRequest,
 )
+from groundhook.handlers.db.delegated import read_by_delegate
+from groundhook.handlers.db.items import items_of, less_certain
+from groundhook.handlers.db.model.coerce import to_json
+from groundhook.handlers.db.offers import Offers
+from groundhook.handlers.db.permission import permit_for
+from groundhook.handlers.db.query.dsl import QueryDSL, models_of
+from groundhook.handlers.db.query.joins import Permits
+from groundhook.handlers.db.query.linter import checked_with_warnings
+from groundhook.handlers.db.query.request_query import (
+    merge,
+    requests_words,
+    unknown_field,
+    with_any_word,
+    without_words,
+)
+from groundhook.handlers.db.query.statement import ROWS
+from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
+from groundhook.handlers.db.question.languages import words_for
+from groundhook.handlers.db.question.lexicons import Lexicons
+from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.store import QueryResult, Store
 
 
 class DBHandler:
-    """Searches the models of one database. Implements `host.core.ports.Handler`."""
+    """Searches the models of one database. Implements `core.ports.Handler`."""
 
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
         self._store, self._models, self._lexicons = store, models, Lexicons()

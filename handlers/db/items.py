@@ -18,8 +18,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groundhook.handlers.db.coerce import to_json
-from groundhook.handlers.db.dsl import (
+from groundhook.core.types.query_language import (
+    Aggregate,
+    Where,
+)
+from groundhook.core.types.search import (
+    ComputedBy,
+    Item,
+)
+from groundhook.handlers.db.model.coerce import to_json
+from groundhook.handlers.db.model.schema import Schema, route
+from groundhook.handlers.db.query.dsl import (
     EVERY_TEXT,
     MATCH,
     MATCH_ANY,
@@ -27,16 +36,7 @@ from groundhook.handlers.db.dsl import (
     QueryDSL,
     conditions,
 )
-from groundhook.handlers.db.schema import Schema, route
-from groundhook.handlers.db.statement import ROWS
-from groundhook.host.core.types.query_language import (
-    Aggregate,
-    Where,
-)
-from groundhook.host.core.types.search import (
-    ComputedBy,
-    Item,
-)
+from groundhook.handlers.db.query.statement import ROWS
 
 MAX_TEXT = 2000  # characters of one field in an item's content; `data` has the whole value
 MAX_LISTED = 12  # values of a list in a described condition

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from groundhook.core.errors import NotPermitted, SourceNotConfigured, SourceTimeout
+from groundhook.core.ports import Scope
+from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.question.lexicons import Offer, spellings
 from groundhook.handlers.db.store import Samples, Store
-from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, SourceTimeout
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.types.model_spec import ModelSpec
 
 NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
 

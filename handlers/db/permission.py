@@ -21,10 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.core.errors import NotPermitted
-from groundhook.host.core.types.model_options import PermissionColumns
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.turn import Constraints, Identity
+from groundhook.core.errors import NotPermitted
+from groundhook.core.types.model_options import PermissionColumns
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.turn import Constraints, Identity
 
 SEND_IDENTITY = "send an identity with the request"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from groundhook.handlers.db.dsl import QueryDSL
-from groundhook.handlers.db.linter import Problem
+from groundhook.core.types.search import SearchRequest
+from groundhook.handlers.db.query.dsl import QueryDSL
+from groundhook.handlers.db.query.linter import Problem
+from groundhook.handlers.db.query.request_query import ignored_options
 from groundhook.handlers.db.question.reading import Reading
-from groundhook.handlers.db.request_query import ignored_options
-from groundhook.host.core.types.search import SearchRequest
 
 MAX_SHOWN_WORD = 60  # characters of a word in a warning
 

@@ -13,19 +13,19 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from groundhook.handlers.db import fulltext
-from groundhook.handlers.db.conditions import word_conditions
-from groundhook.handlers.db.dsl import QueryDSL, models_of
-from groundhook.handlers.db.engine import Engine, render
-from groundhook.handlers.db.joins import Permits
-from groundhook.handlers.db.loading import Loaded, load_model
+from groundhook.core.errors import SourceTimeout
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.engines.engine import Engine, render
+from groundhook.handlers.db.model import fulltext
+from groundhook.handlers.db.model.loading import Loaded, load_model
+from groundhook.handlers.db.model.schema import Field, Schema, list_members
+from groundhook.handlers.db.model.schema_diff import Difference, compare
+from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.permission import Permit
-from groundhook.handlers.db.schema import Field, Schema, list_members
-from groundhook.handlers.db.schema_diff import Difference, compare
-from groundhook.handlers.db.statement import MAX_COUNT, Compiler
-from groundhook.handlers.db.tables import Tables
-from groundhook.host.core.errors import SourceTimeout
-from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.query.conditions import word_conditions
+from groundhook.handlers.db.query.dsl import QueryDSL, models_of
+from groundhook.handlers.db.query.joins import Permits
+from groundhook.handlers.db.query.statement import MAX_COUNT, Compiler
 
 SAMPLE_ROWS = 5000  # read for each field
 SAMPLE_VALUES = 300  # kept of each field

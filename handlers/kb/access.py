@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from groundhook.host.core.errors import NotPermitted, UsageError, suggestion
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.errors import NotPermitted, UsageError, suggestion
+from groundhook.core.types.collection_spec import (
     CollectionSpec,
     PermissionSpec,
 )
-from groundhook.host.core.types.filters import Filter, fit_filter, parse_filter
-from groundhook.host.core.types.search import KBOptions
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.filters import Filter, fit_filter, parse_filter
+from groundhook.core.types.search import KBOptions
+from groundhook.core.types.turn import Identity
 
 _LISTS = frozenset({"users", "teams", "tenants", "scopes"})
 

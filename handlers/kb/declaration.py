@@ -3,10 +3,10 @@ Pure."""
 
 from __future__ import annotations
 
-from groundhook.handlers.kb.store import CollectionSettings
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.core.errors import UsageError
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.handlers.kb.store.port import CollectionSettings
 
 
 def settings_of(spec: CollectionSpec, embedder: Embedder, language: str) -> CollectionSettings:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
+from groundhook.core.errors import ConfigError
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.language import normalise
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)  # of a table

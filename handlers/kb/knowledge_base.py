@@ -12,44 +12,44 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from groundhook.handlers.kb.collection_checks import check_collections, fallback_reason
-from groundhook.handlers.kb.declaration import settings_of, validated_tenant
-from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
-from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.handlers.kb.graph.graphed_store import GraphedStore
-from groundhook.handlers.kb.graph.graphs import Graphs
-from groundhook.handlers.kb.handler import KBHandler
-from groundhook.handlers.kb.language import normalise_language
-from groundhook.handlers.kb.listing import CollectionListing, list_collection, list_readable
-from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import CollectionSettings, VectorStore
-from groundhook.handlers.kb.store_checks import refuse_other_settings
-from groundhook.host.core.app_settings import (
+from groundhook.core.app_settings import (
     KBStorageSettings,
 )
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ConfigError,
     HostError,
     StorageError,
     UnknownName,
     UsageError,
 )
-from groundhook.host.core.ports import Delegates, Embedder, NoDelegates
-from groundhook.host.core.registry import Registry, by_end
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.ports import Delegates, Embedder, NoDelegates
+from groundhook.core.registry import Registry, by_end
+from groundhook.core.types.collection_spec import (
     CollectionSpec,
     EmbeddingSpec,
 )
-from groundhook.host.core.types.documents import Reader
-from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.core.types.documents import Reader
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.kb.admin.collection_checks import check_collections, fallback_reason
+from groundhook.handlers.kb.admin.listing import CollectionListing, list_collection, list_readable
+from groundhook.handlers.kb.declaration import settings_of, validated_tenant
+from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
+from groundhook.handlers.kb.graph.graphed_store import GraphedStore
+from groundhook.handlers.kb.graph.graphs import Graphs
+from groundhook.handlers.kb.language import normalise_language
+from groundhook.handlers.kb.reading.readers import READERS
+from groundhook.handlers.kb.search.handler import KBHandler
+from groundhook.handlers.kb.store.checks import refuse_other_settings
+from groundhook.handlers.kb.store.port import CollectionSettings, VectorStore
 
 if TYPE_CHECKING:
-    from groundhook.handlers.kb.calibrate import Calibration, CalibrationQuestion
-    from groundhook.handlers.kb.erasure import RemainingData
+    from groundhook.handlers.kb.admin.calibrate import Calibration, CalibrationQuestion
+    from groundhook.handlers.kb.admin.erasure import RemainingData
+    from groundhook.handlers.kb.admin.transfer import Transfer, TransferResult
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
-    from groundhook.handlers.kb.transfer import Transfer, TransferResult
 
 
 class KnowledgeBase(KBHandler):
@@ -166,7 +166,7 @@ class KnowledgeBase(KBHandler):
         cache keeps their vectors, for the case that they are added again. A collection with tenants
         needs a tenant, unless all documents are removed. Raises UnknownName with the nearest id,
         and removes nothing, if an id does not exist, unless `missing_ok`."""
-        from groundhook.handlers.kb.erasure import forget_vectors
+        from groundhook.handlers.kb.admin.erasure import forget_vectors
 
         spec = self._spec(collection)
         # No extractions: removing a document extracts no entities.
@@ -186,7 +186,7 @@ class KnowledgeBase(KBHandler):
         """Count what is stored of each document in every place that could hold a part of it; all
         counts of a document that was removed are 0. A collection with tenants needs a tenant.
         Raises UnknownName, UsageError, StorageError."""
-        from groundhook.handlers.kb.erasure import count_remaining
+        from groundhook.handlers.kb.admin.erasure import count_remaining
 
         spec = self._spec(collection)
         tenant = validated_tenant(spec, tenant)
@@ -252,7 +252,7 @@ class KnowledgeBase(KBHandler):
     def parse_questions(self, lines: Iterable[str], name: str) -> Sequence[CalibrationQuestion]:
         """Parse questions for `calibrate`: JSON lines {question, document} of the file `name`,
         which errors show. Raises UsageError."""
-        from groundhook.handlers.kb.calibrate import read_questions
+        from groundhook.handlers.kb.admin.calibrate import read_questions
 
         return read_questions(lines, name)
 
@@ -268,7 +268,7 @@ class KnowledgeBase(KBHandler):
         """Measure the similarity curve of the collection's embedding. `questions` name the
         documents that answer them; without them, up to `max_questions` are taken from the passages.
         Raises UsageError, UnknownName, ConfigError, StorageError."""
-        from groundhook.handlers.kb.calibrate import calibrate
+        from groundhook.handlers.kb.admin.calibrate import calibrate
 
         spec = self._spec(collection)
         embedder = self.embedder(spec.embedding)
@@ -356,7 +356,7 @@ class KnowledgeBase(KBHandler):
                 continue  # `check` reports it; a missing key may be set where the app runs
 
     def _transfer(self, store: VectorStore) -> Transfer:
-        from groundhook.handlers.kb.transfer import Transfer
+        from groundhook.handlers.kb.admin.transfer import Transfer
 
         return Transfer(store, reserve_bytes=self._reserve_bytes)
 

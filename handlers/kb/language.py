@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
-from groundhook.host.core.errors import ConfigError, suggestion
+from groundhook.core.errors import ConfigError, suggestion
 
 ANALYSER = 3  # the version of `analyse`: raised when questions no longer match stored tokens
 PLAIN = "plain"  # no stemming, no stop words

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from groundhook.core.app_settings import (
+    KBStorageSettings,
+    QdrantSettings,
+)
+from groundhook.core.extras import extra
+from groundhook.core.registry import Registry
+from groundhook.core.types.collection_spec import (
+    CollectionSpec,
+)
+from groundhook.core.types.documents import Reader
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.host.core.app_settings import (
-    KBStorageSettings,
-    QdrantSettings,
-)
-from groundhook.host.core.extras import extra
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.types.collection_spec import (
-    CollectionSpec,
-)
-from groundhook.host.core.types.documents import Reader
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.server.store import ServerStore

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from groundhook.host.core.errors import DelegateError, SourceError
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.types.delegation import WebAsk
-from groundhook.host.core.types.uses import WEB
-from groundhook.host.core.types.web_providers import WebHit, WebQuery
+from groundhook.core.errors import DelegateError, SourceError
+from groundhook.core.ports import Scope
+from groundhook.core.types.delegation import WebAsk
+from groundhook.core.types.uses import WEB
+from groundhook.core.types.web_providers import WebHit, WebQuery
 
 MAX_RESULTS = 50  # largest limit that a delegate receives
 

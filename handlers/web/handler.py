@@ -9,14 +9,7 @@ from dataclasses import replace
 
 import anyio
 
-from groundhook.handlers.web.delegated import MAX_RESULTS, DelegateSearch
-from groundhook.handlers.web.items import items_of
-from groundhook.handlers.web.pages import PageReader
-from groundhook.handlers.web.provider_calls import ProviderCalls
-from groundhook.handlers.web.provider_choice import choose_provider
-from groundhook.handlers.web.search_words import search_words
-from groundhook.handlers.web.urls import bare
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     DelegateError,
     HostError,
     SourceError,
@@ -24,13 +17,13 @@ from groundhook.host.core.errors import (
     UnknownName,
     suggestion,
 )
-from groundhook.host.core.ports import ClientOf, Scope, SourceResult
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.source_settings import WebSettings
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.closing import OnClose
-from groundhook.host.core.types.search import Item, SearchRequest
-from groundhook.host.core.types.web_providers import (
+from groundhook.core.ports import ClientOf, Scope, SourceResult
+from groundhook.core.registry import Registry
+from groundhook.core.source_settings import WebSettings
+from groundhook.core.trace import span
+from groundhook.core.types.closing import OnClose
+from groundhook.core.types.search import Item, SearchRequest
+from groundhook.core.types.web_providers import (
     ABILITIES,
     Ability,
     WebAccess,
@@ -38,6 +31,13 @@ from groundhook.host.core.types.web_providers import (
     WebProvider,
     WebQuery,
 )
+from groundhook.handlers.web.delegated import MAX_RESULTS, DelegateSearch
+from groundhook.handlers.web.items import items_of
+from groundhook.handlers.web.pages.pages import PageReader
+from groundhook.handlers.web.providers.calls import ProviderCalls
+from groundhook.handlers.web.providers.choice import choose_provider
+from groundhook.handlers.web.search_words import search_words
+from groundhook.handlers.web.urls import bare
 
 # The warning for a provider without an ability that a request needs.
 _UNSUPPORTED: dict[Ability, str] = {
@@ -67,7 +67,7 @@ def make_web(
 
 
 class WebHandler:
-    """A `host.core.ports.Handler` for searches of the type `web`."""
+    """A `core.ports.Handler` for searches of the type `web`."""
 
     def __init__(
         self,

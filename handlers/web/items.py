@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from groundhook.core.types.search import Item
+from groundhook.core.types.web_providers import WebHit, WebQuery
+from groundhook.core.unseen import clean as without_unseen
 from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.urls import canonical, followable, within
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.web_providers import WebHit, WebQuery
-from groundhook.host.core.unseen import clean as without_unseen
 
 _TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
 _MARKUP = re.compile("[<&]")

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from groundhook.core.errors import DelegateError
+from groundhook.core.ports import Scope
+from groundhook.core.trace import span
+from groundhook.core.types.delegation import KeywordAsk
+from groundhook.core.types.uses import KEYWORD
 from groundhook.handlers.web.keywords import Keywords, extract, from_weighted
-from groundhook.host.core.errors import DelegateError
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.delegation import KeywordAsk
-from groundhook.host.core.types.uses import KEYWORD
 
 
 async def search_words(question: str, scope: Scope) -> str:

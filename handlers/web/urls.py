@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from groundhook.host.core.addresses import address
+from groundhook.core.addresses import address
 
 PORTS = {"http": 80, "https": 443}
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from groundhook.hooks.api.row import HostCall, LateAnswer, kind_of, pad, quote
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices, Together
-from groundhook.host.core.types.base import (
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices, Together
+from groundhook.core.types.base import (
     Model,
     UnknownKey,
     dotted,
@@ -24,7 +23,7 @@ from groundhook.host.core.types.base import (
     validate_known,
     validation_problems,
 )
-from groundhook.host.core.types.calls import (
+from groundhook.core.types.calls import (
     AgentAsk,
     AgentOptions,
     AgentResult,
@@ -34,7 +33,8 @@ from groundhook.host.core.types.calls import (
     ModelOptions,
     ModelResult,
 )
-from groundhook.host.core.types.turn import Message
+from groundhook.core.types.turn import Message
+from groundhook.hooks.api.row import HostCall, LateAnswer, kind_of, pad, quote
 
 Kind = type[AgentAsk] | type[ModelAsk]
 MODES: tuple[Together, ...] = ("all", "any", "race")

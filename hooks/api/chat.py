@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices
+from groundhook.core.json_lines import line
 from groundhook.hooks.api.row import HostCall, pad, quote
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.json_lines import line
 
 DEFAULT, MOST = 20, 200  # messages
 

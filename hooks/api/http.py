@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices
 from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices
 
 FORM = "application/x-www-form-urlencoded"
 TYPES = """\

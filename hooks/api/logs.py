@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from groundhook.core.hook_services import HookServices
 from groundhook.hooks.api.row import HostCall, Run
 from groundhook.hooks.printf import printf
-from groundhook.host.core.hook_services import HookServices
 
 
 def _log(level: str) -> Run:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices, MemoryOperation
 from groundhook.hooks.api.row import HostCall, Run
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices, MemoryOperation
 
 NAMESPACES = {
     "user": "the user's memory",

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices
+from groundhook.core.types.events import MessageAction
 from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.events import MessageAction
 
 CONTENT, PROPS = "props.content", "props"
 DEEPEST = 64  # levels of a message, steps of a path: what reads a message recurses into it

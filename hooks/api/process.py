@@ -11,13 +11,13 @@ from typing import Any
 import anyio.to_thread
 from pydantic import ValidationError
 
+from groundhook.core.errors import UsageError, suggestion
+from groundhook.core.hook_services import HookServices
+from groundhook.core.readers.json_in_text import extract_json
+from groundhook.core.types.base import dotted, validate_known, validation_problems
+from groundhook.core.types.search import RecordQuery
 from groundhook.hooks.api.row import HostCall, kind_of, pad
 from groundhook.hooks.markdown import markdown_to_html
-from groundhook.host.core.errors import UsageError, suggestion
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.base import dotted, validate_known, validation_problems
-from groundhook.host.core.types.search import RecordQuery
-from groundhook.host.readers.json_in_text import extract_json
 
 PROCESSES = {
     "text.ExtractJSON": (

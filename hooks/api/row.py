@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from groundhook.host.core.hook_services import HookServices
+from groundhook.core.hook_services import HookServices
 
 Run = Callable[["HostCall", HookServices, Sequence[Any]], Awaitable[str]]
 LateAnswer = Callable[[Sequence[Any], str], str]
@@ -38,7 +38,7 @@ class HostCall:
     maker: str = ""
     # The signature in TypeScript, such as `(message: Message | string, blockId?: string): string`;
     # without it, one that takes anything and returns `result`. It may name the models of
-    # `host.core.types` and what `types` declares (`interface Node { … }`; rows may share a text).
+    # `core.types` and what `types` declares (`interface Node { … }`; rows may share a text).
     ts: str = ""
     types: str = ""
 

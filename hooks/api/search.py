@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from groundhook.hooks.api.row import HostCall, LateAnswer, Run, kind_of, pad, quote
-from groundhook.host.core.errors import UsageError, suggestion
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.base import dotted, validate_known, validation_problems
-from groundhook.host.core.types.search import (
+from groundhook.core.errors import UsageError, suggestion
+from groundhook.core.hook_services import HookServices
+from groundhook.core.types.base import dotted, validate_known, validation_problems
+from groundhook.core.types.search import (
     SEARCH_TYPES,
     DBOptions,
     KBOptions,
@@ -20,6 +19,7 @@ from groundhook.host.core.types.search import (
     SearchType,
     WebOptions,
 )
+from groundhook.hooks.api.row import HostCall, LateAnswer, Run, kind_of, pad, quote
 
 Mode = Literal["all", "any", "race"]
 MOST_TOGETHER = 50  # searches of one call: each is a task of the host's

@@ -14,11 +14,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from groundhook.core.errors import ServerTimeout, UsageError
+from groundhook.core.hook_services import HookServices
+from groundhook.core.types.base import UnknownKey, dotted, validate_known, validation_problems
+from groundhook.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
-from groundhook.host.core.errors import ServerTimeout, UsageError
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.base import UnknownKey, dotted, validate_known, validation_problems
-from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 
 MOST_TOGETHER = 50  # calls at once: each is a task of the host
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import anyio
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices
 from groundhook.hooks.api.row import HostCall, pad, quote
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices
 
 LONGEST_SLEEP_MS = 60_000  # beyond that it is a mistake, such as seconds of another host
 

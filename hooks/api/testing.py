@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
+from groundhook.core.hook_services import HookServices
+from groundhook.core.hook_tests import SuiteServices
 from groundhook.hooks.api.row import HostCall, pad
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.hook_tests import SuiteServices
 
 
 async def _run_turn(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices
 from groundhook.hooks.api.row import HostCall, kind_of, pad, quote
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices
 
 
 async def _list(_call: HostCall, services: HookServices, _arguments: Sequence[Any]) -> str:

@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_services import HookServices
 from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
 from groundhook.hooks.printf import printf
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.hook_services import HookServices
 
 LONGEST_LABEL = 200
 NAMED = ("type", "label")

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.host.app.parts import EMBEDDER, make_part, make_provider, named_reader
-from groundhook.host.app.plugins import PORT_VERSION, Plugin, PluginContext, Plugins, Source
-from groundhook.host.core.app_settings import (
+from groundhook.core.app_settings import (
     AppSettings,
     EmbedderSettings,
 )
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.ports import Connector, Embedder, Handler, Reranker
-from groundhook.host.core.registry import Deferred, Registry
-from groundhook.host.core.tool_ports import Toolkit
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.toolkit_spec import ToolkitSpec
+from groundhook.core.errors import ConfigError
+from groundhook.core.ports import Connector, Embedder, Handler, Reranker
+from groundhook.core.registry import Deferred, Registry
+from groundhook.core.tool_ports import Toolkit
+from groundhook.core.types.collection_spec import EmbeddingSpec
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.toolkit_spec import ToolkitSpec
+from groundhook.handlers.kb.reading.readers import READERS
+from groundhook.host.app.parts import EMBEDDER, make_part, make_provider, named_reader
+from groundhook.host.app.plugins import PORT_VERSION, Plugin, PluginContext, Plugins, Source
 
 if TYPE_CHECKING:
-    from groundhook.host.core.types.web_providers import WebProvider
+    from groundhook.core.types.web_providers import WebProvider
 
 SERVICES = ("voyage", "openai")  # embedding providers whose settings are in agent/agent.yml
 
@@ -147,25 +147,25 @@ def _make_db(context: PluginContext) -> Handler:
 
 
 def _make_tavily(_: PluginContext) -> WebProvider:
-    from groundhook.handlers.web.tavily import TAVILY
+    from groundhook.handlers.web.providers.tavily import TAVILY
 
     return TAVILY
 
 
 def _make_serper(_: PluginContext) -> WebProvider:
-    from groundhook.handlers.web.serper import SERPER
+    from groundhook.handlers.web.providers.serper import SERPER
 
     return SERPER
 
 
 def _make_serpapi(_: PluginContext) -> WebProvider:
-    from groundhook.handlers.web.serpapi import SERPAPI
+    from groundhook.handlers.web.providers.serpapi import SERPAPI
 
     return SERPAPI
 
 
 def _make_searxng(_: PluginContext) -> WebProvider:
-    from groundhook.handlers.web.searxng import SEARXNG
+    from groundhook.handlers.web.providers.searxng import SEARXNG
 
     return SEARXNG
 
@@ -195,7 +195,7 @@ def _make_delegated_reranker(kind: str, _: PluginContext) -> Reranker:
 
 
 def _make_catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.handlers.tools.catalogue.kit import Catalogue
+    from groundhook.toolkits.catalogue.kit import Catalogue
 
     return Catalogue(
         spec,
@@ -206,19 +206,19 @@ def _make_catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
 
 
 def _make_documents(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.handlers.tools.documents.kit import DocumentsToolkit
+    from groundhook.toolkits.documents.kit import DocumentsToolkit
 
     return DocumentsToolkit(spec, context.client_of, context.embedder(EmbeddingSpec()))
 
 
 def _make_learning(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.handlers.tools.learning.kit import LearningToolkit
+    from groundhook.toolkits.learning.kit import LearningToolkit
 
     return LearningToolkit(spec, context.collections)
 
 
 def _make_memory(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.handlers.tools.memory.kit import MemoryToolkit
+    from groundhook.toolkits.memory.kit import MemoryToolkit
 
     return MemoryToolkit(spec, context.collections)
 

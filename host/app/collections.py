@@ -1,4 +1,4 @@
-"""The collections of a toolkit: `host.core.tool_ports.Collections` over the knowledge base, bound
+"""The collections of a toolkit: `core.tool_ports.Collections` over the knowledge base, bound
 to an identity and to the names of one assistant, or to a sync.
 
 A document of a toolkit is stored like a row of a feed, under its raw id. The tenant of a document
@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from groundhook.host.app.exact_texts import same_letters
-from groundhook.host.config.packages import App
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ConfigError,
     NotPermitted,
     SourceNotConfigured,
     UsageError,
 )
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.collection_queries import (
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.trace import span
+from groundhook.core.types.collection_queries import (
     CollectionAnswer,
     CollectionDocument,
     CollectionMatch,
@@ -35,9 +33,11 @@ from groundhook.host.core.types.collection_queries import (
     PutReport,
     partition,
 )
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.filters import DOCUMENT
-from groundhook.host.core.types.search import FacetCount, Item, KBOptions
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.filters import DOCUMENT
+from groundhook.core.types.search import FacetCount, Item, KBOptions
+from groundhook.host.app.exact_texts import same_letters
+from groundhook.host.config.packages import App
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.knowledge_base import KnowledgeBase

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from groundhook.core.ports import Connector
 from groundhook.host.app.parts import CONNECTOR, make_part
 from groundhook.host.app.plugins import PluginContext
 from groundhook.host.config.packages import App
-from groundhook.host.core.ports import Connector
 
 
 class Connectors:

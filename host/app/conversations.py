@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from groundhook.core.errors import UnknownName, UsageError
+from groundhook.core.types.chats import Owner
+from groundhook.core.types.turn import Identity
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.app.stored_turns import StoredTurns
 from groundhook.host.chats.ports import chat_id
-from groundhook.host.core.errors import UnknownName, UsageError
-from groundhook.host.core.types.chats import Owner
-from groundhook.host.core.types.turn import Identity
 
 HOUR_MS = 3600 * 1000
 DAY_MS = 24 * HOUR_MS

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from anyio import to_thread
 
-from groundhook.host.core.types.collection_queries import CollectionDocument
-from groundhook.host.storage.sqlite_file import SqliteFile
+from groundhook.core.types.collection_queries import CollectionDocument
+from groundhook.host.chats.storage.sqlite_file import SqliteFile
 
 T = TypeVar("T")
 

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from groundhook.core.channel import Channel
+from groundhook.core.errors import ConfigError, HostError
+from groundhook.core.ports import Delegates, Warn
+from groundhook.core.problems import Problem, by_file
+from groundhook.core.settings import Settings
+from groundhook.core.tool_ports import Collections
+from groundhook.core.types.events import Event, Warned
+from groundhook.core.types.search import SearchRequest, SearchResult
+from groundhook.core.types.tools import Tool, ToolInfo, ToolOutcome
+from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.plugins import Plugins
 from groundhook.host.app.reload import Reloads, Swap
 from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.sources import Sources
 from groundhook.host.app.toolkits import Toolkits, owners_of
-from groundhook.host.citations.index import CitationIndex
 from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Explained
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import ConfigError, HostError
-from groundhook.host.core.ports import Delegates, Warn
-from groundhook.host.core.problems import Problem, by_file
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.tool_ports import Collections
-from groundhook.host.core.types.events import Event, Warned
-from groundhook.host.core.types.search import SearchRequest, SearchResult
-from groundhook.host.core.types.tools import Tool, ToolInfo, ToolOutcome
-from groundhook.host.core.types.turn import Identity, Message, TurnOptions
+from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.names import AssistantNames
@@ -39,6 +39,7 @@ from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.stream import call_assistant, open_turn
 
 if TYPE_CHECKING:
+    from groundhook.core.types.collection_queries import Owner
     from groundhook.handlers.db.database import Database
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.handlers.kb.knowledge_base import KnowledgeBase
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from groundhook.host.app.open_chat import OpenChat
     from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore
-    from groundhook.host.core.types.collection_queries import Owner
     from groundhook.host.turn.outside_tools import OutsideTools
 
 
@@ -351,8 +351,8 @@ class Host:
         references between files, hooks that do not compile or do not fit their types. Raises
         UnknownName."""
         # Imported here because turns and searches do not need these modules.
-        from groundhook.host.app.check import check
-        from groundhook.host.app.hook_diagnostics import hook_problems
+        from groundhook.host.check.check import check
+        from groundhook.host.check.hook_diagnostics import hook_problems
 
         found = check(
             self.app,
@@ -373,7 +373,7 @@ class Host:
 
     def declarations(self) -> str:
         """Return the TypeScript declarations for the hooks of this app."""
-        from groundhook.host.app.hook_diagnostics import declarations
+        from groundhook.host.check.hook_diagnostics import declarations
 
         return declarations(self.app, self._tools)
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import anyio
 
+from groundhook.core.errors import UnknownName, UsageError
+from groundhook.core.types.chats import Chat, ChatMessage, Feedback, Owner, StoredTurn
+from groundhook.core.types.events import Event
+from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.stored_turns import UNDOING_S, StoredTurns
 from groundhook.host.app.titles import write_title
 from groundhook.host.app.turn_recorder import TurnRecorder, has_ended, milliseconds
 from groundhook.host.chats.history import sources, split
 from groundhook.host.chats.ports import RequestKey, message_id
-from groundhook.host.core.errors import UnknownName, UsageError
-from groundhook.host.core.types.chats import Chat, ChatMessage, Feedback, Owner, StoredTurn
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.turn.context import Conversation, Request, Runtime
 
 MOST_SUMMARISED = 200  # messages before the question, where the history is summarised

@@ -23,6 +23,23 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from groundhook.core.errors import StorageError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.extras import extra
+from groundhook.core.hook_engine import HookEngine
+from groundhook.core.hook_tests import SuiteEngine
+from groundhook.core.ports import (
+    ClientOf,
+    Clock,
+    Connector,
+    Embedder,
+    Handler,
+)
+from groundhook.core.registry import Deferred
+from groundhook.core.trace import Export
+from groundhook.core.types.collection_spec import EmbeddingSpec
+from groundhook.core.types.search import SearchType
+from groundhook.core.types.tools import Tool
 from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared_embedders
 from groundhook.host.app.connectors import Connectors
@@ -44,38 +61,21 @@ from groundhook.host.app.plugins import (
 )
 from groundhook.host.app.sources import Sources
 from groundhook.host.app.toolkits import Toolkits
+from groundhook.host.chats.memory.memory import open_memory
 from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.config.packages import App, load_app
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.extras import extra
-from groundhook.host.core.hook_engine import HookEngine
-from groundhook.host.core.hook_tests import SuiteEngine
-from groundhook.host.core.ports import (
-    ClientOf,
-    Clock,
-    Connector,
-    Embedder,
-    Handler,
-)
-from groundhook.host.core.registry import Deferred
-from groundhook.host.core.trace import Export
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
-from groundhook.host.core.types.search import SearchType
-from groundhook.host.core.types.tools import Tool
-from groundhook.host.mcp.servers import open_servers
-from groundhook.host.memory.memory import open_memory
 from groundhook.host.search.searcher import SearchPlugins
+from groundhook.host.tools.mcp.servers import open_servers
+from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.context import Randomness, Runtime
 from groundhook.host.turn.open_turns import open_turns
 from groundhook.host.turn.request_servers import RequestServers
-from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import open_web_clients
 
 if TYPE_CHECKING:
+    from groundhook.core.types.sync import SyncStatus
     from groundhook.host.app.exact_texts import ExactTexts
     from groundhook.host.chats.ports import ChatStore
-    from groundhook.host.core.types.sync import SyncStatus
     from groundhook.host.sync.engine import SyncEngine
 
 CHATS_FILE = "chats.sqlite"  # in the state folder
@@ -201,9 +201,9 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
 def _open_chats(stack: ExitStack, app: App) -> ChatStore:
     """Return the store of conversations, which is closed with the stack."""
     # Imported here because turns outside of conversations do not need it.
+    from groundhook.host.chats.storage.opening import open_storage
     from groundhook.host.chats.store import chat_store
     from groundhook.host.chats.tables import CHATS
-    from groundhook.host.storage.opening import open_storage
 
     file = app.state / CHATS_FILE
     opened = open_storage(app.settings.store, file, [CHATS], noun="the chats")

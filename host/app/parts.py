@@ -17,14 +17,14 @@ from functools import partial, wraps
 from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from groundhook.host.core.errors import HostError, IngestError, PluginError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Delta, ModelCall, SourceResult
-from groundhook.host.core.types.documents import Document, Reader
-from groundhook.host.core.types.tools import Tool
+from groundhook.core.errors import HostError, IngestError, PluginError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import Delta, ModelCall, SourceResult
+from groundhook.core.types.documents import Document, Reader
+from groundhook.core.types.tools import Tool
 
 if TYPE_CHECKING:
-    from groundhook.host.core.types.web_providers import WebAccess, WebEngine, WebProvider
+    from groundhook.core.types.web_providers import WebAccess, WebEngine, WebProvider
 
 log = logging.getLogger("groundhook")
 
@@ -191,7 +191,7 @@ def make_provider(part: str, make: Callable[[], WebProvider]) -> WebProvider:
     if not part:
         return make()
     # Imported here because only turns that search the web need it.
-    from groundhook.host.core.types.web_providers import WebProvider
+    from groundhook.core.types.web_providers import WebProvider
 
     one = _check_part(part, make)
     if not isinstance(one, WebProvider):

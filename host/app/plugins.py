@@ -14,9 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import HostError, PluginError, UnknownName
-from groundhook.host.core.ports import (
+from groundhook.core.app_settings import AppSettings
+from groundhook.core.errors import HostError, PluginError, UnknownName
+from groundhook.core.ports import (
     ClientOf,
     Clock,
     Connector,
@@ -24,22 +24,22 @@ from groundhook.host.core.ports import (
     Handler,
     Reranker,
 )
-from groundhook.host.core.tool_ports import Toolkit
-from groundhook.host.core.types.closing import OnClose
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.tool_ports import Toolkit
+from groundhook.core.types.closing import OnClose
+from groundhook.core.types.collection_spec import (
     CollectionSpec,
     EmbeddingSpec,
 )
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.documents import Reader
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import SEARCH_TYPES, SearchType
-from groundhook.host.core.types.toolkit_spec import ToolkitSpec
-from groundhook.host.core.types.tools import Tool
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.documents import Reader
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import SEARCH_TYPES, SearchType
+from groundhook.core.types.toolkit_spec import ToolkitSpec
+from groundhook.core.types.tools import Tool
 
 if TYPE_CHECKING:  # few apps use all of these
-    from groundhook.host.core.types.sync import SyncStatus
-    from groundhook.host.core.types.web_providers import WebProvider
+    from groundhook.core.types.sync import SyncStatus
+    from groundhook.core.types.web_providers import WebProvider
 
 PORT_VERSION = 1  # of the plug-in interface; raised when older plug-ins no longer fit
 GROUP = "groundhook.plugins"  # of entry points

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from groundhook.core.errors import ConfigError, HostError
+from groundhook.core.hook_engine import HookEngine, HookScript
+from groundhook.core.problems import Problem, problems_of
 from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App, load_app
-from groundhook.host.core.errors import ConfigError, HostError
-from groundhook.host.core.hook_engine import HookEngine, HookScript
-from groundhook.host.core.problems import Problem, problems_of
 
 # Settings of the app that a reload applies; a change of any other needs a restart.
 RELOADED = frozenset({"turn_timeout_ms"})

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from groundhook.host.core.app_settings import TurnsSettings
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.base import dotted, validate_known, validation_problems, well_formed
-from groundhook.host.core.types.turn import Message, TurnOptions
+from groundhook.core.app_settings import TurnsSettings
+from groundhook.core.errors import UsageError
+from groundhook.core.types.base import dotted, validate_known, validation_problems, well_formed
+from groundhook.core.types.turn import Message, TurnOptions
 
 USUAL_LIMITS = TurnsSettings()
 

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
-from groundhook.host.app.parts import SOURCE, make_part, part_failure
-from groundhook.host.app.plugins import PluginContext, Source
-from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError, NotPermitted, SourceError, SourceNotConfigured
-from groundhook.host.core.ports import (
+from groundhook.core.errors import HostError, NotPermitted, SourceError, SourceNotConfigured
+from groundhook.core.ports import (
     Documents,
     FollowsDeclarations,
     Handler,
@@ -24,16 +21,19 @@ from groundhook.host.core.ports import (
     SourceResult,
     WebPages,
 )
-from groundhook.host.core.registry import Deferred
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.search import SEARCH_TYPES, Item, RecordQuery, SearchType
+from groundhook.core.registry import Deferred
+from groundhook.core.settings import Settings
+from groundhook.core.types.search import SEARCH_TYPES, Item, RecordQuery, SearchType
+from groundhook.host.app.parts import SOURCE, make_part, part_failure
+from groundhook.host.app.plugins import PluginContext, Source
+from groundhook.host.config.packages import App
 from groundhook.host.search.joined import Joined
 
 if TYPE_CHECKING:
+    from groundhook.core.tool_ports import Collections
     from groundhook.handlers.db.database import Database
     from groundhook.handlers.kb.knowledge_base import KnowledgeBase
     from groundhook.host.app.exact_texts import ExactTexts
-    from groundhook.host.core.tool_ports import Collections
 
 Made = dict[Source, Handler]
 

@@ -12,6 +12,13 @@ from dataclasses import dataclass, field, replace
 import anyio
 from pydantic import ValidationError
 
+from groundhook.core.app_settings import StoreSettings
+from groundhook.core.errors import StorageError, UnknownName
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.json_lines import line
+from groundhook.core.types.chats import ChatMessage, Owner, StoredTurn
+from groundhook.core.types.events import EVENT, Event
+from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.requests import conversation
 from groundhook.host.app.turn_recorder import TurnRecorder, lease_until, message_of, milliseconds
 from groundhook.host.chats.ports import (
@@ -22,15 +29,8 @@ from groundhook.host.chats.ports import (
     message_id,
     turn_id,
 )
-from groundhook.host.core.app_settings import StoreSettings
-from groundhook.host.core.errors import StorageError, UnknownName
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.chats import ChatMessage, Owner, StoredTurn
-from groundhook.host.core.types.events import EVENT, Event
-from groundhook.host.core.types.turn import Identity, Message, TurnOptions
-from groundhook.host.dialects.ending import ending
-from groundhook.host.dialects.kept import kept
+from groundhook.host.output.dialects.ending import ending
+from groundhook.host.output.dialects.kept import kept
 from groundhook.host.turn.context import Request, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.stream import open_turn

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from groundhook.core.errors import HostError, UsageError
+from groundhook.core.registry import by_end
+from groundhook.core.sync_source import SyncSource
+from groundhook.core.tool_ports import Toolkit
+from groundhook.core.types.sync import SyncProgress, SyncReport, SyncStatus
 from groundhook.host.app.collections import AppCollections
 from groundhook.host.app.sources import Sources
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError, UsageError
-from groundhook.host.core.registry import by_end
-from groundhook.host.core.sync_source import SyncSource
-from groundhook.host.core.tool_ports import Toolkit
-from groundhook.host.core.types.sync import SyncProgress, SyncReport, SyncStatus
 from groundhook.host.sync.engine import SyncEngine
 from groundhook.host.sync.schedule import keep_synced
 

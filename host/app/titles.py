@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 
+from groundhook.core.errors import HostError
+from groundhook.core.settings import BY_CONNECTOR, Settings
+from groundhook.core.types.chats import ChatMessage, Owner
+from groundhook.core.types.delegation import TitleAnswer, TitleAsk
+from groundhook.core.types.uses import TITLE
 from groundhook.host.app.turn_recorder import milliseconds
 from groundhook.host.chats.ports import ChatChange, ChatStore
 from groundhook.host.chats.tables import title_of
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.settings import BY_CONNECTOR, Settings
-from groundhook.host.core.types.chats import ChatMessage, Owner
-from groundhook.host.core.types.delegation import TitleAnswer, TitleAsk
-from groundhook.host.core.types.uses import TITLE
 from groundhook.host.turn.completions import AppModels, step_by_model
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.stream import call_assistant

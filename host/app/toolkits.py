@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from groundhook.core.errors import ConfigError, HostError, Place, UnknownName
+from groundhook.core.tool_ports import HasOwners, Toolkit
+from groundhook.core.types.collection_queries import Owner
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.app.parts import TOOLKIT, make_part
 from groundhook.host.app.plugins import PluginContext
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import ConfigError, HostError, Place, UnknownName
-from groundhook.host.core.tool_ports import HasOwners, Toolkit
-from groundhook.host.core.types.collection_queries import Owner
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.toolkit_spec import ToolkitSpec
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 
 import anyio
 
+from groundhook.core.app_settings import StoreSettings
+from groundhook.core.error_events import warning_event
+from groundhook.core.errors import StorageError
+from groundhook.core.json_lines import line
+from groundhook.core.ports import Clock
+from groundhook.core.types.chats import ChatMessage, KeptAnswer, Owner, StoredTurn, TurnState
+from groundhook.core.types.events import Event, StreamEnd
 from groundhook.host.chats.ports import AHEAD_MS, ChatStore, EndedTurn
-from groundhook.host.core.app_settings import StoreSettings
-from groundhook.host.core.error_events import warning_event
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.ports import Clock
-from groundhook.host.core.types.chats import ChatMessage, KeptAnswer, Owner, StoredTurn, TurnState
-from groundhook.host.core.types.events import Event, StreamEnd
-from groundhook.host.dialects import kept
-from groundhook.host.dialects.ending import ending
+from groundhook.host.output.dialects import kept
+from groundhook.host.output.dialects.ending import ending
 
 log = logging.getLogger("groundhook")
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
+from groundhook.core.extras import extra
 from groundhook.host.config import tree
-from groundhook.host.core.extras import extra
 
 FOLDERS = ("agent", "assistants", *tree.ENDINGS)  # of an app; others are not watched
 SETTLED_MS = 20  # time without a change after which changes are reported

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from groundhook.core.errors import UnknownName, UsageError
+from groundhook.core.types.chats import Chat, Owner
 from groundhook.host.chats.ports import ChatChange, Listing, Page
+from groundhook.host.chats.storage.sql import Row, Sql, Threads
 from groundhook.host.chats.tables import (
     CHAT,
     chat_in,
@@ -13,9 +16,6 @@ from groundhook.host.chats.tables import (
     known_id,
     owner_key,
 )
-from groundhook.host.core.errors import UnknownName, UsageError
-from groundhook.host.core.types.chats import Chat, Owner
-from groundhook.host.storage.sql import Row, Sql, Threads
 
 MOST_LISTED = 1000
 _AFTER = re.compile(r"(\d{1,18})\.([!-~]{1,100})")

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from groundhook.core.errors import ChatBusy, RequestRepeated, UnknownName
+from groundhook.core.json_lines import line
+from groundhook.core.types.chats import ChatMessage, Feedback, Owner, StoredTurn
 from groundhook.host.chats.logs import append_blob
 from groundhook.host.chats.ports import EndedTurn, NewTurn
+from groundhook.host.chats.storage.sql import Row, Sql, Threads
 from groundhook.host.chats.tables import (
     MESSAGE,
     TURN,
@@ -17,10 +21,6 @@ from groundhook.host.chats.tables import (
     title_of,
     turn_in,
 )
-from groundhook.host.core.errors import ChatBusy, RequestRepeated, UnknownName
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.chats import ChatMessage, Feedback, Owner, StoredTurn
-from groundhook.host.storage.sql import Row, Sql, Threads
 
 _UP = """
 with recursive up (id, parent, depth) as (

@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from groundhook.host.core.tokens import estimated_tokens
-from groundhook.host.core.types.chats import ChatMessage, KeptTool
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Message
+from groundhook.core.tokens import estimated_tokens
+from groundhook.core.types.chats import ChatMessage, KeptTool
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Message
 
 RESULT_LENGTH = 4000  # most characters of a tool's result that a later turn repeats
 MESSAGE_TOKENS = 4  # what a message costs beside its text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from groundhook.core.types.chats import Owner
 from groundhook.host.chats.ports import Marks
+from groundhook.host.chats.storage.sql import Sql, Threads
 from groundhook.host.chats.tables import known_id, owner_key
-from groundhook.host.core.types.chats import Owner
-from groundhook.host.storage.sql import Sql, Threads
 
 
 class SqlTurnLogs:

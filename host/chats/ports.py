@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from groundhook.host.core.types.chats import (
+from groundhook.core.types.chats import (
     Chat,
     ChatMessage,
     Feedback,
@@ -20,7 +20,7 @@ from groundhook.host.core.types.chats import (
     StoredTurn,
     TurnState,
 )
-from groundhook.host.storage.sql import Times
+from groundhook.host.chats.storage.sql import Times
 
 AHEAD_MS = 60_000  # how far the clocks of two processes may be apart
 

@@ -1,4 +1,4 @@
-"""Assembles the store of conversations over an open storage (`host.storage`)."""
+"""Assembles the store of conversations over an open storage (`host.chats.storage`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from groundhook.host.chats.chats import SqlChats
 from groundhook.host.chats.conversations import SqlConversations
 from groundhook.host.chats.logs import SqlTurnLogs
 from groundhook.host.chats.ports import ChatStore
+from groundhook.host.chats.storage.sql import Storage, Threads
 from groundhook.host.chats.upkeep import SqlUpkeep
-from groundhook.host.storage.sql import Storage, Threads
 
 
 def chat_store(storage: Storage) -> ChatStore:

@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from groundhook.host.core.errors import StorageError, UnknownName
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.base import Value, validate_known
-from groundhook.host.core.types.chats import (
+from groundhook.core.errors import StorageError, UnknownName
+from groundhook.core.json_lines import line
+from groundhook.core.types.base import Value, validate_known
+from groundhook.core.types.chats import (
     Chat,
     ChatMessage,
     Feedback,
@@ -20,7 +20,7 @@ from groundhook.host.core.types.chats import (
     Owner,
     StoredTurn,
 )
-from groundhook.host.storage.sql import Part, Row
+from groundhook.host.chats.storage.sql import Part, Row
 
 CHATS = Part(
     "chats",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from secrets import token_hex
 
+from groundhook.core.errors import UnknownName
+from groundhook.core.types.chats import Owner, StoredTurn
 from groundhook.host.chats.chats import delete_chat, list_rows
 from groundhook.host.chats.ports import AHEAD_MS, KeptChat, Page
+from groundhook.host.chats.storage.sql import Sql, Threads
 from groundhook.host.chats.tables import CHAT, TURN, chat_in, known_id, owner_in, turn_in
-from groundhook.host.core.errors import UnknownName
-from groundhook.host.core.types.chats import Owner, StoredTurn
-from groundhook.host.storage.sql import Sql, Threads
 
 PROBE_BYTES = 8192  # more than a page
 

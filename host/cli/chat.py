@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
+from groundhook.core.errors import UnknownName, UsageError
+from groundhook.core.types.events import Event
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
-from groundhook.host.core.errors import UnknownName, UsageError
-from groundhook.host.core.types.events import Event
 
 
 @click.command("chat")

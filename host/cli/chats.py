@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from groundhook.core.errors import UsageError
+from groundhook.core.types.chats import Owner
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.chats.ports import KeptChat, Page
@@ -18,10 +20,8 @@ from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
 from groundhook.host.cli.view import View
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.chats import Owner
-from groundhook.host.dialects.kept import events_of
-from groundhook.host.dialects.markdown import exported
+from groundhook.host.output.dialects.kept import events_of
+from groundhook.host.output.dialects.markdown import exported
 
 
 @click.group("chats")

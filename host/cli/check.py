@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
+from groundhook.core.errors import ConfigError, Place
+from groundhook.core.problems import Problem, by_file
+from groundhook.core.types.events import Failed, Warned
 from groundhook.hooks.runner import open_engine
-from groundhook.host.app.check import check
-from groundhook.host.app.hook_diagnostics import hook_problems
 from groundhook.host.app.opening import open_host
-from groundhook.host.app.yao_checks import yao_notes
+from groundhook.host.check.check import check
+from groundhook.host.check.hook_diagnostics import hook_problems
+from groundhook.host.check.yao import yao_notes
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.errors import ConfigError, Place
-from groundhook.host.core.problems import Problem, by_file
-from groundhook.host.core.types.events import Failed, Warned
 
 
 @click.command("check")

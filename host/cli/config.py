@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from groundhook.core.errors import UnknownName
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.errors import UnknownName
 from groundhook.host.output.flow import compact
 
 

@@ -18,16 +18,16 @@ import anyio.abc
 from rich.padding import Padding
 from rich.text import Text
 
+from groundhook.core.error_events import error_events
+from groundhook.core.errors import HostError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.types.chats import KeptCitation
+from groundhook.core.types.events import Event, Failed, Trace, TraceNode, Warned
 from groundhook.host.app.host import Host
 from groundhook.host.cli.prompt import Lines
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
-from groundhook.host.core.error_events import error_events
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.types.chats import KeptCitation
-from groundhook.host.core.types.events import Event, Failed, Trace, TraceNode, Warned
-from groundhook.host.dialects.kept import events_of, kept
+from groundhook.host.output.dialects.kept import events_of, kept
 
 if TYPE_CHECKING:
     from groundhook.host.app.open_chat import OpenChat

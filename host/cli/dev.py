@@ -15,6 +15,11 @@ import anyio
 import click
 from rich.text import Text
 
+from groundhook.core.error_events import error_events
+from groundhook.core.errors import HostError
+from groundhook.core.extras import extra
+from groundhook.core.problems import Problem
+from groundhook.core.types.events import Warned
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.app.reload import Swap
@@ -25,11 +30,6 @@ from groundhook.host.cli.conversation import COMMANDS, Conversation
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.prompt import Lines, is_nowhere, opened_lines
 from groundhook.host.cli.report import Report
-from groundhook.host.core.error_events import error_events
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.extras import extra
-from groundhook.host.core.problems import Problem
-from groundhook.host.core.types.events import Warned
 from groundhook.host.output.tree import duration
 
 Beside = Callable[[Callable[[], None]], Awaitable[None]]

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 import groundhook
+from groundhook.core.errors import suggestion
 from groundhook.host.cli.edge import print_text
-from groundhook.host.core.errors import suggestion
 
 COMMENT = re.compile(r"^<!--.*?-->\n+", re.DOTALL | re.MULTILINE)
 DOCS = Path(groundhook.__file__).with_name("docs")

@@ -13,9 +13,9 @@ import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from groundhook.core.errors import HostError
+from groundhook.core.exception_groups import errors_in
 from groundhook.host.cli.report import Report
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.exception_groups import errors_in
 
 FAILED = 1
 INTERRUPTED = 130
@@ -77,8 +77,8 @@ async def _run_woken_by_signals(work: Work) -> int:
 
 def _report_errors(errors: list[BaseException], report: Report, *, debug: bool) -> int:
     # Imported here because most commands succeed.
-    from groundhook.host.core.error_events import error_events
-    from groundhook.host.core.types.events import Failed
+    from groundhook.core.error_events import error_events
+    from groundhook.core.types.events import Failed
 
     if any(isinstance(error, KeyboardInterrupt) for error in errors):
         report.failed(Failed(code="interrupted", message="interrupted"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from groundhook.host.core.errors import NO_APP
-from groundhook.host.core.types.events import Event, Failed, SearchComplete, Warned
+from groundhook.core.errors import NO_APP
+from groundhook.core.types.events import Event, Failed, SearchComplete, Warned
 
 # The part of the identity that a refused request lacks; the last alternative has none.
 _LACKS = re.compile(

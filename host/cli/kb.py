@@ -13,6 +13,7 @@ import click
 from rich.filesize import decimal
 from rich.progress import DownloadColumn
 
+from groundhook.core.types.events import Failed, Warned
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import kb_calibrate, kb_move, options
 from groundhook.host.cli.edge import FAILED, execute
@@ -21,7 +22,6 @@ from groundhook.host.cli.report import Report
 from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.streams import standard_input
 from groundhook.host.cli.tables import RowTable, table
-from groundhook.host.core.types.events import Failed, Warned
 from groundhook.host.output import flow
 from groundhook.host.output.tree import duration
 

@@ -10,14 +10,14 @@ from typing import Protocol
 import click
 from rich.progress import MofNCompleteColumn
 
+from groundhook.core.errors import UsageError
+from groundhook.core.types.events import Failed
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.progress import progress
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.events import Failed
 
 
 class Curve(Protocol):

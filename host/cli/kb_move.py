@@ -18,6 +18,7 @@ import anyio.to_thread
 import click
 from rich.progress import MofNCompleteColumn
 
+from groundhook.core.errors import UsageError
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute
@@ -25,7 +26,6 @@ from groundhook.host.cli.progress import Rate, progress
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.streams import as_utf8, standard_input
-from groundhook.host.core.errors import UsageError
 from groundhook.host.output.tree import duration
 
 STANDARD = Path("-")  # standard input or output

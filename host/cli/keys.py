@@ -9,14 +9,14 @@ from typing import get_args
 
 import click
 
+from groundhook.core.server_settings import READER_SCOPES, ServerScope
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.server_settings import READER_SCOPES, ServerScope
-from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, make_key, shown
+from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, make_key, shown
 
 DAY_S = 86400
 

@@ -118,8 +118,8 @@ def main() -> None:
 
 
 def _report_closed_output() -> int:
+    from groundhook.core.types.events import Failed
     from groundhook.host.cli.report import Report
-    from groundhook.host.core.types.events import Failed
 
     hint = "to discard the output: > /dev/null"
     Report(json=False).failed(

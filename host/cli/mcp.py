@@ -10,18 +10,18 @@ from typing import Any
 import click
 from rich.text import Text
 
+from groundhook.core.error_events import warning_event
+from groundhook.core.errors import ConfigError
+from groundhook.core.extras import extra
+from groundhook.core.ports import ToolServers
+from groundhook.core.types.events import Failed, Warned
+from groundhook.core.types.server_spec import ServerSpec
+from groundhook.core.types.turn import Identity
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.core.error_events import warning_event
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.extras import extra
-from groundhook.host.core.ports import ToolServers
-from groundhook.host.core.types.events import Failed, Warned
-from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.core.types.turn import Identity
 from groundhook.host.output.flow import visible
 from groundhook.host.turn.context import Request, RunContext
 
@@ -89,11 +89,11 @@ def serve(
 
     async def work() -> int:
         with extra("mcp", "an MCP server"):
-            from groundhook.host.server.mcp_server import mcp_server, serve_stdio
-        from groundhook.host.server.mcp_caller import McpCaller
-        from groundhook.host.server.mcp_sources import McpSources
-        from groundhook.host.server.mcp_tools import McpTools
-        from groundhook.host.server.secret import Secret
+            from groundhook.host.server.mcp.server import mcp_server, serve_stdio
+        from groundhook.host.server.identity.secret import Secret
+        from groundhook.host.server.mcp.caller import McpCaller
+        from groundhook.host.server.mcp.sources import McpSources
+        from groundhook.host.server.mcp.tools import McpTools
 
         identity = options.identity(user=user, team=team, tenant=tenant) or Identity()
         caller = McpCaller(identity=identity, assistant=assistant)

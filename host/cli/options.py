@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from groundhook.host.core.json_text import DEEPEST, is_deeper
-from groundhook.host.core.types.serialisation import is_language_tag, no_language_tag
+from groundhook.core.json_text import DEEPEST, is_deeper
+from groundhook.core.types.serialisation import is_language_tag, no_language_tag
 
 if TYPE_CHECKING:
-    from groundhook.host.core.types.turn import Identity
+    from groundhook.core.types.turn import Identity
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -173,7 +173,7 @@ def identity(*, user: str = "", team: str = "", tenant: str = "") -> Identity | 
     if not (user or team or tenant):
         return None
     # Imported here because commands that only read files have no request.
-    from groundhook.host.core.types.turn import Identity
+    from groundhook.core.types.turn import Identity
 
     return Identity(user_id=user, team_id=team, tenant_id=tenant)
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from groundhook.host.core.json_lines import line
+from groundhook.core.json_lines import line
 from groundhook.host.output.flow import one_line
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console, RenderableType
 
-    from groundhook.host.core.types.events import Failed, Warned
+    from groundhook.core.types.events import Failed, Warned
 
 
 class Report:
@@ -87,6 +87,6 @@ class Report:
 
 def report_wrong_usage(message: str, command: str, *, json: bool) -> None:
     """Report a wrong command line like every other error."""
-    from groundhook.host.core.types.events import Failed
+    from groundhook.core.types.events import Failed
 
     Report(json=json).failed(Failed(code="usage", message=message, hint=f"see `{command} --help`"))

@@ -9,6 +9,10 @@ from typing import Any
 
 import click
 
+from groundhook.core.errors import UsageError
+from groundhook.core.registry import by_end
+from groundhook.core.types.events import Failed
+from groundhook.core.types.search import SEARCH_TYPES, SearchResult
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.ranking import passage
 from groundhook.host.app.host import Host
@@ -17,10 +21,6 @@ from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import found
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.registry import by_end
-from groundhook.host.core.types.events import Failed
-from groundhook.host.core.types.search import SEARCH_TYPES, SearchResult
 
 ONLY_FOR = {
     "collections": ("kb", "--collection"),

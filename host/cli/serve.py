@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from groundhook.core.errors import ConfigError, HostError
+from groundhook.core.extras import extra, install, lacking
+from groundhook.core.server_settings import ServerSettings
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import App, load_app
-from groundhook.host.core.errors import ConfigError, HostError
-from groundhook.host.core.extras import extra, install, lacking
-from groundhook.host.core.server_settings import ServerSettings
 
 if TYPE_CHECKING:
     from groundhook.host.server import process

@@ -8,12 +8,12 @@ import signal
 import anyio
 import anyio.abc
 
+from groundhook.core.errors import HostError
+from groundhook.core.exception_groups import errors_in
+from groundhook.core.types.events import Failed
 from groundhook.host.cli.edge import INTERRUPTED, Work
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.streams import end_input
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.exception_groups import errors_in
-from groundhook.host.core.types.events import Failed
 
 
 async def stoppable(work: Work, report: Report, after: str) -> int:

@@ -9,7 +9,7 @@ import select
 import sys
 from typing import Any, TextIO
 
-from groundhook.host.core.errors import UsageError
+from groundhook.core.errors import UsageError
 
 _closed: set[str] = set()
 _ending: list[int] = []  # a pipe that wakes the readers of standard input: its two ends

@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from groundhook.host.core.types.search import Item, SearchResult
+from groundhook.core.types.search import Item, SearchResult
 from groundhook.host.output.flow import compact, one_line
 from groundhook.host.output.query_words import in_words
 from groundhook.host.output.single_lines import SOURCES, marker_style, place_of, title_of

@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 import click
 from rich.text import Text
 
-from groundhook.host.app.opening import open_host
-from groundhook.host.cli import options
-from groundhook.host.cli.edge import FAILED, execute
-from groundhook.host.cli.report import Report
-from groundhook.host.core.errors import UnknownName, suggestion
-from groundhook.host.core.types.events import Event, Failed, ToolProgress, Warned
-from groundhook.host.core.types.tools import (
+from groundhook.core.errors import UnknownName, suggestion
+from groundhook.core.types.events import Event, Failed, ToolProgress, Warned
+from groundhook.core.types.tools import (
     Needs,
     ToolInfo,
     ToolOutcome,
     homonyms_of,
     nearest_first,
 )
+from groundhook.host.app.opening import open_host
+from groundhook.host.cli import options
+from groundhook.host.cli.edge import FAILED, execute
+from groundhook.host.cli.report import Report
 from groundhook.host.output.flow import visible
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -13,6 +13,10 @@ from pathlib import Path
 import click
 from rich.progress import MofNCompleteColumn
 
+from groundhook.core.error_events import error_events
+from groundhook.core.errors import HostError
+from groundhook.core.types.events import Warned
+from groundhook.core.types.sync import SyncProgress, SyncReport, SyncStatus
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
@@ -21,10 +25,6 @@ from groundhook.host.cli.progress import Progressed, progress
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.stopping import stoppable
 from groundhook.host.cli.tables import table
-from groundhook.host.core.error_events import error_events
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.sync import SyncProgress, SyncReport, SyncStatus
 from groundhook.host.output.tree import duration
 
 

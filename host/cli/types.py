@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from groundhook.host.app.hook_diagnostics import CONFIG, DECLARATIONS, editor_config
+from groundhook.core.errors import StorageError
+from groundhook.core.types.events import Warned
 from groundhook.host.app.opening import open_host
+from groundhook.host.check.hook_diagnostics import CONFIG, DECLARATIONS, editor_config
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.types.events import Warned
 
 ADVICE = (
     f'add {json.dumps(DECLARATIONS)} to its "include",'

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from groundhook.core.types.events import Event, Failed, SearchComplete, Warned
 from groundhook.host.cli.edge import DEBUG_HINT
 from groundhook.host.cli.hints import add_option, add_option_to_search, omit_hook
 from groundhook.host.cli.report import Report
-from groundhook.host.core.types.events import Event, Failed, SearchComplete, Warned
 
 if TYPE_CHECKING:
     from groundhook.host.output.terminal import Terminal

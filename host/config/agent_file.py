@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groundhook.core.problems import raise_all
+from groundhook.core.settings_files import AgentFile
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, without_unset
 from groundhook.host.config.validate import Checked, check_document
-from groundhook.host.core.problems import raise_all
-from groundhook.host.core.settings_files import AgentFile
 
 if TYPE_CHECKING:
-    from groundhook.host.core.server_settings import ServerSettings
+    from groundhook.core.server_settings import ServerSettings
 
 AGENT_FILE = "agent/agent.yml"
 
@@ -28,7 +28,7 @@ def read_agent_file(root: Path, environment: Environment) -> Checked | None:
     model: type[AgentFile] = AgentFile
     if isinstance(document.data, Mapping) and "server" in document.data:
         # Imported here, and below, because most commands need no settings of the server.
-        from groundhook.host.core.served_files import ServedAgentFile
+        from groundhook.core.served_files import ServedAgentFile
 
         model = ServedAgentFile
     # Where keys decide who signs in, an unknown one is an error and not a warning.
@@ -37,7 +37,7 @@ def read_agent_file(root: Path, environment: Environment) -> Checked | None:
 
 def server_settings(file: Checked | None) -> ServerSettings:
     """Return the section `server`, with its defaults. Raises ConfigError."""
-    from groundhook.host.core.server_settings import ServerSettings
+    from groundhook.core.server_settings import ServerSettings
 
     if file is None:
         return ServerSettings()

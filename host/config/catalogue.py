@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from groundhook.host.core.errors import Place, UnknownName
+from groundhook.core.errors import Place, UnknownName
 
 T = TypeVar("T")
 

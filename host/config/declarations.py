@@ -9,23 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from groundhook.core.errors import ConfigError, Place, UnknownName, suggestion
+from groundhook.core.settings import SearchSettings
+from groundhook.core.settings_files import PackageFile
+from groundhook.core.types.api_spec import ApiSpec
+from groundhook.core.types.base import Value
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.server_spec import ServerSpec
+from groundhook.core.types.system_models import SYSTEM_MODELS
+from groundhook.core.types.toolkit_spec import ToolkitSettings, ToolkitSpec
 from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment
 from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.validate import read_value
-from groundhook.host.core.errors import ConfigError, Place, UnknownName, suggestion
-from groundhook.host.core.settings import SearchSettings
-from groundhook.host.core.settings_files import PackageFile
-from groundhook.host.core.types.api_spec import ApiSpec
-from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.core.types.system_models import SYSTEM_MODELS
-from groundhook.host.core.types.toolkit_spec import ToolkitSettings, ToolkitSpec
 
 Spec = TypeVar("Spec", bound=Value)
 

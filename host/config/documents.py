@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
+from groundhook.core.errors import ConfigError, Place
+from groundhook.core.problems import Problem
+from groundhook.core.types.base import dotted
 from groundhook.host.config.jsonc import parse_json, parse_jsonc
 from groundhook.host.config.locations import Node, Parsed, Part, Path, Unreadable, line_and_column
 from groundhook.host.config.yaml12 import parse_yaml
-from groundhook.host.core.errors import ConfigError, Place
-from groundhook.host.core.problems import Problem
-from groundhook.host.core.types.base import dotted
 
 Top = Literal["object", "list", "any"]
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.core.concealed import conceal
+from groundhook.core.errors import ConfigError
+from groundhook.core.problems import raise_all
+from groundhook.core.types.base import dotted
 from groundhook.host.config.documents import Document
 from groundhook.host.config.locations import Path
-from groundhook.host.core.concealed import conceal
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.problems import raise_all
-from groundhook.host.core.types.base import dotted
 
 Environment = Mapping[str, str]
 

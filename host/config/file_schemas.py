@@ -11,17 +11,17 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from groundhook.core.settings import ListSection, SearchSettings
+from groundhook.core.settings_files import AgentFile, PackageFile
+from groundhook.core.source_settings import Sources, Switched
+from groundhook.core.types.api_spec import ApiSpec
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.model_schema import DIALECT
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.server_spec import ServerSpec
+from groundhook.core.types.toolkit_spec import ToolkitSettings
 from groundhook.host.config.normalise import spellings
-from groundhook.host.core.settings import ListSection, SearchSettings
-from groundhook.host.core.settings_files import AgentFile, PackageFile
-from groundhook.host.core.source_settings import Sources, Switched
-from groundhook.host.core.types.api_spec import ApiSpec
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.model_schema import DIALECT
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.core.types.toolkit_spec import ToolkitSettings
 
 # The name of each kind, its files, and the model of their content.
 KINDS: dict[str, tuple[str, type[BaseModel]]] = {

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from groundhook.core.errors import ConfigError
+from groundhook.core.hook_engine import HookScript
 from groundhook.host.config import tree
 from groundhook.host.config.tsconfig import import_paths
 from groundhook.host.config.validate import Checked
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.hook_engine import HookScript
 
 
 def hook_script(found: tree.FoundPath, checked: Checked | None) -> HookScript | None:

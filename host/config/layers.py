@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from groundhook.core.errors import HookReturnInvalid, HostError, Place, UsageError
+from groundhook.core.settings import Settings
+from groundhook.core.types.base import UnknownKey, dotted, validation_problems
+from groundhook.core.types.search import SEARCH_TYPES, RerankOptions
+from groundhook.core.types.turn import CreateReturn, SearchChoice, TurnOptions
 from groundhook.host.config.environment import holds_variable
 from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import normalise
 from groundhook.host.config.validate import Checked
-from groundhook.host.core.errors import HookReturnInvalid, HostError, Place, UsageError
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.base import UnknownKey, dotted, validation_problems
-from groundhook.host.core.types.search import SEARCH_TYPES, RerankOptions
-from groundhook.host.core.types.turn import CreateReturn, SearchChoice, TurnOptions
 
 LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
 

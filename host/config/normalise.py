@@ -18,18 +18,18 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from groundhook.host.config.environment import Unset
-from groundhook.host.config.locations import Path
-from groundhook.host.core.app_settings import AppKeys
-from groundhook.host.core.errors import suggestion
-from groundhook.host.core.settings import (
+from groundhook.core.app_settings import AppKeys
+from groundhook.core.errors import suggestion
+from groundhook.core.settings import (
     HookSettings,
     ListSection,
     SearchSettings,
     Settings,
 )
-from groundhook.host.core.source_settings import KBSettings, Sources, Switched
-from groundhook.host.core.types.connector_spec import ConnectorOptions
+from groundhook.core.source_settings import KBSettings, Sources, Switched
+from groundhook.core.types.connector_spec import ConnectorOptions
+from groundhook.host.config.environment import Unset
+from groundhook.host.config.locations import Path
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 # Settings of earlier versions or of other hosts, which are a warning, and what to do.

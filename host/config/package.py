@@ -8,6 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from groundhook.core.errors import ConfigError, ConfigErrors, Place
+from groundhook.core.hook_engine import HookScript
+from groundhook.core.problems import Problem, raise_all
+from groundhook.core.settings import Settings
+from groundhook.core.settings_files import PackageFile
 from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.documents import read_document
@@ -17,11 +22,6 @@ from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locales import read_locales
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
 from groundhook.host.config.validate import Checked, check_document
-from groundhook.host.core.errors import ConfigError, ConfigErrors, Place
-from groundhook.host.core.hook_engine import HookScript
-from groundhook.host.core.problems import Problem, raise_all
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.settings_files import PackageFile
 
 T = TypeVar("T")
 

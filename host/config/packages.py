@@ -13,6 +13,21 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
+from groundhook.core.app_settings import AppSettings
+from groundhook.core.errors import NO_APP, ConfigError, Place, UnknownName, suggestion
+from groundhook.core.hook_engine import HookScript
+from groundhook.core.problems import raise_all
+from groundhook.core.settings import (
+    SearchSettings,
+)
+from groundhook.core.types.api_spec import ApiSpec
+from groundhook.core.types.base import Value
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.server_spec import ServerSpec
+from groundhook.core.types.toolkit_spec import ToolkitSpec
+from groundhook.core.types.turn import CreateReturn, TurnOptions
 from groundhook.host.config import declarations, tree
 from groundhook.host.config.agent_file import AGENT_FILE, read_agent_file
 from groundhook.host.config.catalogue import Catalogue
@@ -24,21 +39,6 @@ from groundhook.host.config.package import Package, check_package, load_package
 from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
 from groundhook.host.config.validate import Checked, check_document
-from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import NO_APP, ConfigError, Place, UnknownName, suggestion
-from groundhook.host.core.hook_engine import HookScript
-from groundhook.host.core.problems import raise_all
-from groundhook.host.core.settings import (
-    SearchSettings,
-)
-from groundhook.host.core.types.api_spec import ApiSpec
-from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.core.types.toolkit_spec import ToolkitSpec
-from groundhook.host.core.types.turn import CreateReturn, TurnOptions
 
 T = TypeVar("T")
 Spec = TypeVar("Spec", bound=Value)

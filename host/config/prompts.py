@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from groundhook.core.types.base import Value
+from groundhook.core.types.turn import Message
 from groundhook.host.config.documents import Document, read_document
 from groundhook.host.config.environment import Environment
 from groundhook.host.config.locations import Node, Parsed
 from groundhook.host.config.validate import read_value
 from groundhook.host.config.variables import insert_assets
-from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.turn import Message
 
 Prompts = tuple[Message, ...]
 

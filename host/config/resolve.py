@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.core.app_settings import AppSettings
+from groundhook.core.errors import Place
+from groundhook.core.settings import Settings
+from groundhook.core.types.base import UnknownKey
+from groundhook.core.types.search import rerank_type
 from groundhook.host.config.environment import holds_variable, need
 from groundhook.host.config.fold import fold
 from groundhook.host.config.layers import DEFAULTS, Layer, LayerName
 from groundhook.host.config.validate import Checked
-from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import Place
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.base import UnknownKey
-from groundhook.host.core.types.search import rerank_type
 
 Key = tuple[str, ...]
 

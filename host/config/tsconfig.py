@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from groundhook.core.errors import ConfigError
 from groundhook.host.config.documents import Document, read_document
-from groundhook.host.core.errors import ConfigError
 
 FILE = "tsconfig.json"
 RUNTIME = "@yao/"

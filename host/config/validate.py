@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from groundhook.core.errors import ConfigError, Place
+from groundhook.core.problems import Problem, problems_of, raise_all
+from groundhook.core.types.base import dotted, validation_problems
 from groundhook.host.config.documents import Document
 from groundhook.host.config.environment import (
     KEY_VARIABLE,
@@ -21,9 +24,6 @@ from groundhook.host.config.environment import (
 )
 from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import Normal, Stray, normalise
-from groundhook.host.core.errors import ConfigError, Place
-from groundhook.host.core.problems import Problem, problems_of, raise_all
-from groundhook.host.core.types.base import dotted, validation_problems
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from groundhook.core.errors import ConfigError, Place, suggestion
+from groundhook.core.problems import Problem
 from groundhook.host.config.documents import Document, read_document
-from groundhook.host.core.errors import ConfigError, Place, suggestion
-from groundhook.host.core.problems import Problem
 
 _MOMENT = {
     "DATETIME": "%Y-%m-%d %H:%M:%S",

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from groundhook.host.core.concealed import shortened
-from groundhook.host.core.errors import (
+from groundhook.core.concealed import shortened
+from groundhook.core.errors import (
     HostError,
     ModelError,
     ModelGarbled,
@@ -22,8 +22,8 @@ from groundhook.host.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.host.core.extras import extra
-from groundhook.host.core.ports import (
+from groundhook.core.extras import extra
+from groundhook.core.ports import (
     Delta,
     Finished,
     ModelCall,
@@ -31,8 +31,8 @@ from groundhook.host.core.ports import (
     TextDelta,
     ToolDelta,
 )
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.turn import Usage
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.turn import Usage
 from groundhook.host.llm.anthropic_request import Blocks, call_key, request
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import needs_key

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from groundhook.host.core.json_text import is_deeper
-from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.turn import Message
+from groundhook.core.json_text import is_deeper
+from groundhook.core.ports import ModelCall
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.layout import SYSTEM, arranged
 from groundhook.host.llm.request import visible
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict
 
-from groundhook.host.core.ports import Delta, Finished, ReasoningDelta, TextDelta, ToolDelta
-from groundhook.host.core.types.turn import Usage
+from groundhook.core.ports import Delta, Finished, ReasoningDelta, TextDelta, ToolDelta
+from groundhook.core.types.turn import Usage
 
 REASONING = ("reasoning_content", "reasoning")  # endpoints name it differently
 

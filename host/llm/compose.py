@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import indent
 
-from groundhook.host.core.types.search import PLACES, Item, SourceType
+from groundhook.core.types.search import PLACES, Item, SourceType
 from groundhook.host.llm.passages import Quote, near
 
 MOST_ROWS = 8
@@ -91,7 +91,7 @@ def _join_neighbours(quotes: Sequence[Quote]) -> list[Quote]:
 
 def _format(quote: Quote) -> str:
     """Return a passage as a list entry, up to the space before its marker. A code fence gets a line
-    of its own, since `host.citations.reader` does not recognise one after a bullet."""
+    of its own, since `host.search.citations.reader` does not recognise one after a bullet."""
     if not quote.code:
         return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
     code = "\n\n".join(quote.entries or [quote.text])

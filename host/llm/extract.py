@@ -23,7 +23,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from groundhook.host.core.types.search import Item
+from groundhook.core.types.search import Item
 from groundhook.host.llm.passages import (
     Candidate,
     Quote,

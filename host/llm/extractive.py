@@ -13,8 +13,8 @@ from contextlib import aclosing, asynccontextmanager
 
 import anyio.lowlevel
 
-from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta
-from groundhook.host.core.types.search import Item, SourceType
+from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
+from groundhook.core.types.search import Item, SourceType
 from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.compose import compose
 

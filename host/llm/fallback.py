@@ -10,18 +10,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from functools import partial
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ConfigError,
     HostError,
     ModelError,
     PluginError,
 )
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Connector, Delta, ModelCall, Warn
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import Connector, Delta, ModelCall, Warn
 
 
 class Fallback:
-    """A `host.core.ports.Connector` for one turn. The model that answered first serves the later
+    """A `core.ports.Connector` for one turn. The model that answered first serves the later
     rounds of the turn as well.
 
     The constructor raises UnknownName for an unknown id, ConfigError when the file of the only

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from groundhook.host.core.types.turn import Message
+from groundhook.core.types.turn import Message
 
 SYSTEM = ("system", "developer")
 GAP = "\n\n"

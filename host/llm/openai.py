@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import ValidationError
 
-from groundhook.host.core.concealed import shortened
-from groundhook.host.core.errors import (
+from groundhook.core.concealed import shortened
+from groundhook.core.errors import (
     HostError,
     ModelError,
     ModelGarbled,
@@ -26,11 +26,11 @@ from groundhook.host.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.host.core.extras import extra
-from groundhook.host.core.ports import Delta, ModelCall
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.base import dotted, validation_problems
-from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.core.extras import extra
+from groundhook.core.ports import Delta, ModelCall
+from groundhook.core.trace import span
+from groundhook.core.types.base import dotted, validation_problems
+from groundhook.core.types.connector_spec import ConnectorSpec
 from groundhook.host.llm.chunks import Reader
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import extras, needs_key, request

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
-from groundhook.host.core.types.search import Item
+from groundhook.core.types.search import Item
 from groundhook.host.llm.questions import Part
 from groundhook.host.llm.sentences import Sentence, sentences
 from groundhook.host.llm.shape import dangling, fragment, points_elsewhere

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from groundhook.host.core.concealed import shortened
-from groundhook.host.core.errors import ModelContextExceeded, ModelError, ModelRefused
-from groundhook.host.core.retry_after import retry_after_s
+from groundhook.core.concealed import shortened
+from groundhook.core.errors import ModelContextExceeded, ModelError, ModelRefused
+from groundhook.core.retry_after import retry_after_s
 
 AGAIN = frozenset({408, 409, 429})  # and every 5xx: the same request may succeed later
 LONGEST_WAIT = 60.0  # seconds; a request that would have to wait longer is not tried again

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.connector_spec import ConnectorOptions, ConnectorSpec
-from groundhook.host.core.types.turn import Message
+from groundhook.core.ports import ModelCall
+from groundhook.core.types.connector_spec import ConnectorOptions, ConnectorSpec
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.layout import arranged
 
 UNSEEN_IMAGE = "[an image, which this model cannot see]"

@@ -30,7 +30,7 @@ import anyio
 import anyio.lowlevel
 from pydantic import AliasChoices, Field, ValidationError, field_validator
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ConfigError,
     ModelContextExceeded,
     ModelError,
@@ -41,10 +41,10 @@ from groundhook.host.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.types.base import Value, dotted, validation_problems
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.turn import Usage
+from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.core.types.base import Value, dotted, validation_problems
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.turn import Usage
 
 PIECE = 6  # characters of a delta: small, so that markers are split across deltas
 
@@ -74,7 +74,7 @@ class ScriptedTool(Value):
 
 
 class ScriptedFailure(Value):
-    """The failure of an answer: `code` is one of `host.core.errors` with or without `model_`,
+    """The failure of an answer: `code` is one of `core.errors` with or without `model_`,
     `after` the number of characters before the failure."""
 
     code: str = "model"

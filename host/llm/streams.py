@@ -10,9 +10,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
 
-from groundhook.host.core.errors import ModelStalled
-from groundhook.host.core.ports import Delta
-from groundhook.host.core.types.connector_spec import ConnectorSpec
+from groundhook.core.errors import ModelStalled
+from groundhook.core.ports import Delta
+from groundhook.core.types.connector_spec import ConnectorSpec
 
 CLOSING_S = 1.0  # to close the connection of an answer that failed
 END = object()  # of a stream

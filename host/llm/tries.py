@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import anyio
 
-from groundhook.host.core.errors import ModelError
-from groundhook.host.core.trace import open_span
+from groundhook.core.errors import ModelError
+from groundhook.core.trace import open_span
 
 PAUSE, LONGEST_PAUSE = 0.5, 8.0  # seconds before the second try; doubled for each one that follows
 

@@ -7,8 +7,8 @@ import re
 from rich.style import Style
 from rich.text import Text as Styled
 
-from groundhook.host.core.types.events import Cited, Failed, Verdict, Warned
-from groundhook.host.core.types.search import Item, SourceType
+from groundhook.core.types.events import Cited, Failed, Verdict, Warned
+from groundhook.core.types.search import Item, SourceType
 from groundhook.host.output.flow import one_line
 
 SOURCES: dict[SourceType, str] = {

@@ -17,8 +17,8 @@ from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Text as Styled
 
-from groundhook.host.core.hook_messages import Messages, added_text, step
-from groundhook.host.core.types.events import (
+from groundhook.core.hook_messages import Messages, added_text, step
+from groundhook.core.types.events import (
     STOPPED,
     CitationSeen,
     Cited,
@@ -42,7 +42,7 @@ from groundhook.host.core.types.events import (
     Verdict,
     Warned,
 )
-from groundhook.host.core.types.search import Item, SourceType
+from groundhook.core.types.search import Item, SourceType
 from groundhook.host.output.flow import Flow, Isolates, one_line, shortened, visible
 from groundhook.host.output.single_lines import (
     SOURCES,

@@ -21,8 +21,8 @@ from opentelemetry.sdk.trace import Span, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Status, StatusCode
 
-from groundhook.host.core.app_settings import TraceExportSettings
-from groundhook.host.core.types.events import TraceNode
+from groundhook.core.app_settings import TraceExportSettings
+from groundhook.core.types.events import TraceNode
 
 QUEUE = 2048  # spans that wait
 LONGEST_CLOSE_S = 2.0

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text as Styled
 from rich.tree import Tree
 
-from groundhook.host.core.types.events import TraceNode
+from groundhook.core.types.events import TraceNode
 from groundhook.host.output.flow import one_line, shortened
 
 _LEVELS = {"warn": "yellow", "error": "red"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Handler, Scope, SourceResult
-from groundhook.host.core.types.search import Certainty, Item, SearchAccount, SearchRequest
+from groundhook.core.errors import HostError
+from groundhook.core.ports import Handler, Scope, SourceResult
+from groundhook.core.types.search import Certainty, Item, SearchAccount, SearchRequest
 from groundhook.host.search.searcher import run_all
 
 

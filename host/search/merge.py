@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from groundhook.host.core.ports import Ranked
-from groundhook.host.core.settings import WeightSettings
-from groundhook.host.core.types.search import Item, Origin, SearchResult
+from groundhook.core.ports import Ranked
+from groundhook.core.settings import WeightSettings
+from groundhook.core.types.search import Item, Origin, SearchResult
 from groundhook.host.search.parts import join_parts
 
 PRIORITY: dict[Origin, int] = {"user": 0, "hook": 1, "auto": 2}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundhook.host.core.types.search import Extent, Item, Sentences
+from groundhook.core.types.search import Extent, Item, Sentences
 
 GAP = "\n…\n"  # between parts that are not adjacent
 

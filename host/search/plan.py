@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from groundhook.host.core.settings import DISABLED, Settings
-from groundhook.host.core.source_settings import DBSettings, KBSettings, WebSettings
-from groundhook.host.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
-from groundhook.host.core.types.turn import CreateReturn, SearchChoice
+from groundhook.core.settings import DISABLED, Settings
+from groundhook.core.source_settings import DBSettings, KBSettings, WebSettings
+from groundhook.core.types.search import SEARCH_TYPES, SearchRequest, SearchType
+from groundhook.core.types.turn import CreateReturn, SearchChoice
 
 NOTHING_USABLE = "nothing to search: no collection, model or web provider is configured"
 NOT_CONFIGURED = "the assistant has no search configuration"

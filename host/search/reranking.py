@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from groundhook.host.core.ports import Ranked
-from groundhook.host.core.settings import RerankSettings, Settings
-from groundhook.host.core.types.search import RerankOptions, rerank_type
+from groundhook.core.ports import Ranked
+from groundhook.core.settings import RerankSettings, Settings
+from groundhook.core.types.search import RerankOptions, rerank_type
 
 
 def options_of(settings: Settings, own: RerankOptions | None) -> RerankSettings:

@@ -15,23 +15,23 @@ from typing import Literal, Protocol, TypeVar
 
 import anyio
 
-from groundhook.host.citations.index import CitationIndex
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import (
+from groundhook.core.channel import Channel
+from groundhook.core.errors import (
     HostError,
     RerankError,
     SourceNotConfigured,
     SourceTimeout,
     UsageError,
 )
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Handler, Ranked, Reranker, Scope, SourceResult
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import RerankSettings, Settings
-from groundhook.host.core.trace import Span, span
-from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from groundhook.host.core.types.search import Item, Origin, SearchRequest, SearchResult, SearchType
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import Handler, Ranked, Reranker, Scope, SourceResult
+from groundhook.core.registry import Registry
+from groundhook.core.settings import RerankSettings, Settings
+from groundhook.core.trace import Span, span
+from groundhook.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
+from groundhook.core.types.search import Item, Origin, SearchRequest, SearchResult, SearchType
 from groundhook.host.search import plan
+from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 from groundhook.host.search.reranking import choose, misfit, options_of
 

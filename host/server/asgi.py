@@ -20,29 +20,29 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from groundhook.core.errors import HostError
+from groundhook.core.server_settings import ServerSettings
+from groundhook.core.types.turn import Identity
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import CHATS_FILE, open_host
 from groundhook.host.config.agent_file import read_agent_file, server_settings
 from groundhook.host.config.environment import process_environment
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.server_settings import ServerSettings
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.server.caller import Caller, SignIn, is_loopback
+from groundhook.host.server.api.table import ENDPOINTS
 from groundhook.host.server.draining import drained_by_signals
 from groundhook.host.server.edge_middleware import EdgeMiddleware
-from groundhook.host.server.fetching import fetch_key_set
-from groundhook.host.server.keys import Key, KeyFile, Keyring, configured
+from groundhook.host.server.identity.caller import Caller, SignIn, is_loopback
+from groundhook.host.server.identity.fetching import fetch_key_set
+from groundhook.host.server.identity.keys import Key, KeyFile, Keyring, configured
+from groundhook.host.server.identity.secret import Secret
+from groundhook.host.server.identity.sessions import Sessions
+from groundhook.host.server.identity.tokens import Tokens
 from groundhook.host.server.limits import Limits
 from groundhook.host.server.logs import Logs
-from groundhook.host.server.mcp_http import METADATA, PATH, open_mcp
+from groundhook.host.server.mcp.http import METADATA, PATH, open_mcp
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Problem, Refused, problem_of, response
-from groundhook.host.server.secret import Secret
 from groundhook.host.server.serving import Call, Endpoint, Serving
-from groundhook.host.server.sessions import Sessions
-from groundhook.host.server.table import ENDPOINTS
-from groundhook.host.server.tokens import Tokens
-from groundhook.host.server.turns import open_server_turns
+from groundhook.host.server.turns.turns import open_server_turns
 from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
 from groundhook.host.server.warmup import warm_up
 

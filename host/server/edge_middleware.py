@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from groundhook.host.core.server_settings import ServerSettings
-from groundhook.host.server.caller import is_loopback, within
+from groundhook.core.server_settings import ServerSettings
+from groundhook.host.server.identity.caller import is_loopback, within
 from groundhook.host.server.logs import Logs
 from groundhook.host.server.problems import Problem, response
 

@@ -13,8 +13,8 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from limits.errors import ConfigurationError
 from limits.storage import storage_from_string
 
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.server_settings import LimitSettings
+from groundhook.core.errors import ConfigError
+from groundhook.core.server_settings import LimitSettings
 from groundhook.host.server.problems import Refused
 
 Counted = Literal["requests", "turns", "sign-ins"]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from starlette.types import Scope
 
 from groundhook.host.server.metrics import Metrics
-from groundhook.host.server.running import ServerTurn, failure
+from groundhook.host.server.turns.running import ServerTurn, failure
 
 log = logging.getLogger("groundhook.server")
 

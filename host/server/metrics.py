@@ -20,9 +20,9 @@ from prometheus_client.core import Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-from groundhook.host.core.types.events import SearchComplete, SearchStart, StreamEnd, Text
-from groundhook.host.server.running import ServerTurn, failure
-from groundhook.host.storage.sql import Times
+from groundhook.core.types.events import SearchComplete, SearchStart, StreamEnd, Text
+from groundhook.host.chats.storage.sql import Times
+from groundhook.host.server.turns.running import ServerTurn, failure
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from starlette.responses import JSONResponse, Response
 
-from groundhook.host.core.concealed import LONG
-from groundhook.host.core.errors import (
+from groundhook.core.concealed import LONG
+from groundhook.core.errors import (
     ChatBusy,
     ConfigError,
     HostError,

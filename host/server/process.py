@@ -16,11 +16,11 @@ import psutil
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from groundhook.host.core.errors import ConfigError, UsageError
-from groundhook.host.core.server_settings import ServerSettings
+from groundhook.core.errors import ConfigError, UsageError
+from groundhook.core.server_settings import ServerSettings
 from groundhook.host.server.asgi import ServerArguments, check_settings, make_app
-from groundhook.host.server.caller import ALL_SCOPES, is_loopback
-from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, local_key
+from groundhook.host.server.identity.caller import ALL_SCOPES, is_loopback
+from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, local_key
 
 HEADER_BYTES = 32 * 1024
 LAST_RESORT_S = 5  # after `drain_s`

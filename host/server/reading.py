@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from groundhook.core.errors import NotPermitted, SourceNotConfigured, UnknownName
+from groundhook.core.ports import Scope
+from groundhook.core.settings import Settings
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import Item, RecordQuery
+from groundhook.core.types.turn import Identity
 from groundhook.host.app.collections import owned_scope
 from groundhook.host.app.host import Host
-from groundhook.host.core.errors import NotPermitted, SourceNotConfigured, UnknownName
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import Item, RecordQuery
-from groundhook.host.core.types.turn import Identity
 from groundhook.host.turn.context import Request, RunContext, search_scope
 from groundhook.host.turn.stream import call_assistant
 

@@ -13,9 +13,9 @@ import anyio
 from pydantic import Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from groundhook.host.core.json_text import is_deeper
-from groundhook.host.core.server_settings import LimitSettings, ServerSettings
-from groundhook.host.core.types.base import (
+from groundhook.core.json_text import is_deeper
+from groundhook.core.server_settings import LimitSettings, ServerSettings
+from groundhook.core.types.base import (
     UnknownKey,
     Value,
     dotted,
@@ -23,8 +23,8 @@ from groundhook.host.core.types.base import (
     validation_problems,
     well_formed,
 )
-from groundhook.host.core.types.serialisation import is_language_tag, no_language_tag
-from groundhook.host.core.types.turn import (
+from groundhook.core.types.serialisation import is_language_tag, no_language_tag
+from groundhook.core.types.turn import (
     Client,
     ConnectorNames,
     DataSource,

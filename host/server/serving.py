@@ -12,28 +12,34 @@ import anyio
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from groundhook.core.errors import HostError, UnknownName, UsageError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import ModelCall, TextDelta
+from groundhook.core.server_settings import ServerScope, ServerSettings
+from groundhook.core.types.base import Value
+from groundhook.core.types.turn import Message
 from groundhook.host.app.host import Host
 from groundhook.host.config.package import Package
-from groundhook.host.core.errors import HostError, UnknownName, UsageError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import ModelCall, TextDelta
-from groundhook.host.core.server_settings import ServerScope, ServerSettings
-from groundhook.host.core.types.base import Value
-from groundhook.host.core.types.turn import Message
-from groundhook.host.dialects.audience import Audience
+from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.server import request_body
-from groundhook.host.server.caller import Caller, SignIn
-from groundhook.host.server.idempotency import Repeats
-from groundhook.host.server.kept_turns import kept_turn
-from groundhook.host.server.keys import Keyring
+from groundhook.host.server.identity.caller import Caller, SignIn
+from groundhook.host.server.identity.keys import Keyring
+from groundhook.host.server.identity.sessions import Sessions
 from groundhook.host.server.limits import Limits
-from groundhook.host.server.mcp_http import McpEndpoint
+from groundhook.host.server.mcp.http import McpEndpoint
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
 from groundhook.host.server.request_body import AskOptions
-from groundhook.host.server.running import LogReader, ServerTurn, StartTurn, TurnLog, TurnParameters
-from groundhook.host.server.sessions import Sessions
-from groundhook.host.server.turns import ServerTurns
+from groundhook.host.server.turns.idempotency import Repeats
+from groundhook.host.server.turns.kept_turns import kept_turn
+from groundhook.host.server.turns.running import (
+    LogReader,
+    ServerTurn,
+    StartTurn,
+    TurnLog,
+    TurnParameters,
+)
+from groundhook.host.server.turns.turns import ServerTurns
 from groundhook.host.server.upkeep import StoreHealth
 
 T = TypeVar("T")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import anyio
 
+from groundhook.core.errors import StorageError
+from groundhook.core.exception_groups import errors_in
 from groundhook.host.app.host import Host
 from groundhook.host.app.reload import Swap
 from groundhook.host.app.watching import changes, stamps
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.exception_groups import errors_in
 
 log = logging.getLogger("groundhook.server")
 

@@ -9,16 +9,16 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import get_args
 
-from groundhook.host.app.host import Host
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.turn import (
+from groundhook.core.errors import HostError
+from groundhook.core.types.events import Event
+from groundhook.core.types.turn import (
     Completion,
     CreateReturn,
     NextPayload,
     connector_ids,
 )
-from groundhook.host.dialects.native import Answer
+from groundhook.host.app.host import Host
+from groundhook.host.output.dialects.native import Answer
 from groundhook.host.server.request_body import TurnRequest
 
 log = logging.getLogger("groundhook.server")

@@ -20,14 +20,14 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from groundhook.host.core.errors import HostError, SourceError, SourceMalformed, UsageError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Clock
-from groundhook.host.core.sync_source import Documents, SyncBatch, SyncRecord, SyncSource
-from groundhook.host.core.tool_ports import Collections
-from groundhook.host.core.types.collection_queries import CollectionDocument
-from groundhook.host.core.types.filters import DOCUMENT
-from groundhook.host.core.types.sync import (
+from groundhook.core.errors import HostError, SourceError, SourceMalformed, UsageError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import Clock
+from groundhook.core.sync_source import Documents, SyncBatch, SyncRecord, SyncSource
+from groundhook.core.tool_ports import Collections
+from groundhook.core.types.collection_queries import CollectionDocument
+from groundhook.core.types.filters import DOCUMENT
+from groundhook.core.types.sync import (
     SyncMode,
     SyncProgress,
     SyncReport,

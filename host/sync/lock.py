@@ -15,7 +15,7 @@ from pathlib import Path
 import portalocker
 import psutil
 
-from groundhook.host.core.errors import StorageError
+from groundhook.core.errors import StorageError
 
 
 @contextmanager

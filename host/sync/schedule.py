@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 import anyio
 
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Clock
-from groundhook.host.core.types.sync import SyncStatus
+from groundhook.core.errors import HostError
+from groundhook.core.ports import Clock
+from groundhook.core.types.sync import SyncStatus
 
 
 async def keep_synced(

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.types.sync import SyncMode, SyncStatus
+from groundhook.core.errors import StorageError
+from groundhook.core.types.sync import SyncMode, SyncStatus
 
 VERSION = 1
 BUSY_S = 10.0

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.events import (
+from groundhook.core.ports import ModelCall
+from groundhook.core.types.events import (
     Event,
     Failed,
     HookMessage,
@@ -18,7 +18,7 @@ from groundhook.host.core.types.events import (
     StreamEnd,
     Warned,
 )
-from groundhook.host.core.types.search import SearchRequest
+from groundhook.core.types.search import SearchRequest
 from groundhook.host.testing.taped_models import model_call
 
 MEASURED = frozenset({"turn_id", "at_ms", "duration_ms", "timings"})  # differ in each run

@@ -13,9 +13,9 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.core.errors import SourceError, suggestion
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.types.search import Item, SearchRequest
+from groundhook.core.errors import SourceError, suggestion
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.types.search import Item, SearchRequest
 
 ANY = "*"
 

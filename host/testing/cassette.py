@@ -24,8 +24,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from groundhook.host.core.errors import ConfigError, HostError, Place
-from groundhook.host.core.types.base import Value, dotted, validation_problems
+from groundhook.core.errors import ConfigError, HostError, Place
+from groundhook.core.types.base import Value, dotted, validation_problems
 
 FIRST_NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)  # clock of tests without recordings
 FIRST_SEED = 1

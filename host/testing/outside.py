@@ -9,13 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.core.errors import HostError
+from groundhook.core.ports import Records, Scope, ToolServers, WebClient
+from groundhook.core.settings import HttpSettings
+from groundhook.core.types.search import RecordQuery
+from groundhook.core.types.servers import ServerMethod
+from groundhook.core.types.web import WebAnswer
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Records, Scope, ToolServers, WebClient
-from groundhook.host.core.settings import HttpSettings
-from groundhook.host.core.types.search import RecordQuery
-from groundhook.host.core.types.servers import ServerMethod
-from groundhook.host.core.types.web import WebAnswer
 from groundhook.host.testing.cassette import joined, lines
 from groundhook.host.testing.tape import Answer, Tape
 from groundhook.host.web_client.clients import WebClients

@@ -16,13 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+from groundhook.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
+from groundhook.core.hook_engine import HookScript
+from groundhook.core.hook_tests import DeclaredTest, Fault, Suite, SuiteEngine
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host, open_suite_engine
+from groundhook.host.chats.memory.memory import open_memory
 from groundhook.host.config.package import Package
-from groundhook.host.core.errors import ConfigErrors, HostError, Place, UnknownName, UsageError
-from groundhook.host.core.hook_engine import HookScript
-from groundhook.host.core.hook_tests import DeclaredTest, Fault, Suite, SuiteEngine
-from groundhook.host.memory.memory import open_memory
 from groundhook.host.testing.cassette import SUFFIX, Cassette
 from groundhook.host.testing.stage import Stage
 

@@ -14,10 +14,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from groundhook.host.app.host import Host
-from groundhook.host.core.errors import ConfigError, Place, SourceError, UsageError
-from groundhook.host.core.hook_tests import UNCAUGHT
-from groundhook.host.core.ports import (
+from groundhook.core.errors import ConfigError, Place, SourceError, UsageError
+from groundhook.core.hook_tests import UNCAUGHT
+from groundhook.core.ports import (
     Connector,
     Delta,
     Finished,
@@ -27,17 +26,18 @@ from groundhook.host.core.ports import (
     Scope,
     SourceResult,
 )
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.types.base import dotted, validate_known, validation_problems
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.registry import Registry
+from groundhook.core.types.base import dotted, validate_known, validation_problems
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.events import Event, Failed, Warned
-from groundhook.host.core.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
-from groundhook.host.core.types.turn import Identity, TurnOptions, Usage
+from groundhook.core.types.events import Event, Failed, Warned
+from groundhook.core.types.search import SEARCH_TYPES, Item, SearchRequest, SearchType
+from groundhook.core.types.turn import Identity, TurnOptions, Usage
+from groundhook.host.app.host import Host
+from groundhook.host.chats.memory.memory import Memory
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.memory.memory import Memory
 from groundhook.host.output.single_lines import problem_line
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.testing.answer import Requests, answer_of
@@ -79,7 +79,7 @@ class TurnArguments(TurnOptions):
 
 @dataclass
 class Stage:
-    """`host.core.hook_tests.SuiteServices` for one test; its `memory` is empty when it begins."""
+    """`core.hook_tests.SuiteServices` for one test; its `memory` is empty when it begins."""
 
     host: Host
     assistant: str

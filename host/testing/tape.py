@@ -14,8 +14,8 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from groundhook.host.core import errors
-from groundhook.host.core.errors import HostError
+from groundhook.core import errors
+from groundhook.core.errors import HostError
 from groundhook.host.testing.cassette import Cassette
 
 Answer = dict[str, Any]

@@ -10,10 +10,10 @@ from typing import Any
 
 import anyio.lowlevel
 
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.types.sampling import Sampling
-from groundhook.host.core.types.turn import Usage
+from groundhook.core.errors import HostError
+from groundhook.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.core.types.sampling import Sampling
+from groundhook.core.types.turn import Usage
 from groundhook.host.testing.cassette import joined, lines
 from groundhook.host.testing.tape import Answer, Tape, failure, replay
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.core.ports import Ranked, Reranker, Scope
-from groundhook.host.core.settings import RerankSettings
-from groundhook.host.core.types.search import Item
+from groundhook.core.ports import Ranked, Reranker, Scope
+from groundhook.core.settings import RerankSettings
+from groundhook.core.types.search import Item
 from groundhook.host.testing.tape import Answer, Tape
 
 

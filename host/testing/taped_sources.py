@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.core.ports import Documents, Handler, Scope, SourceResult
-from groundhook.host.core.types.search import GraphNode, Item, SearchRequest, SearchType
+from groundhook.core.ports import Documents, Handler, Scope, SourceResult
+from groundhook.core.types.search import GraphNode, Item, SearchRequest, SearchType
 from groundhook.host.testing.cassette import joined, lines
 from groundhook.host.testing.tape import Answer, Tape
 

@@ -9,12 +9,9 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.citations import reader
-from groundhook.host.citations.index import CitationIndex, cited
-from groundhook.host.citations.reader import Marker, Plain, Reading
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import ModelTruncated
-from groundhook.host.core.ports import (
+from groundhook.core.channel import Channel
+from groundhook.core.errors import ModelTruncated
+from groundhook.core.ports import (
     Connector,
     Delta,
     Finished,
@@ -23,8 +20,8 @@ from groundhook.host.core.ports import (
     TextDelta,
     ToolDelta,
 )
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.events import (
+from groundhook.core.trace import span
+from groundhook.core.types.events import (
     CitationSeen,
     Cited,
     Reasoning,
@@ -34,13 +31,16 @@ from groundhook.host.core.types.events import (
     Verdict,
     Warned,
 )
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.tools import ToolOutcome
-from groundhook.host.core.types.turn import Completion, Message, Usage
-from groundhook.host.turn.message_parts import result_part
-from groundhook.host.turn.offers import ScopeOf
-from groundhook.host.turn.tool_text import for_model
-from groundhook.host.turn.tools import Toolbox, parse_arguments
+from groundhook.core.types.search import Item
+from groundhook.core.types.tools import ToolOutcome
+from groundhook.core.types.turn import Completion, Message, Usage
+from groundhook.host.search.citations import reader
+from groundhook.host.search.citations.index import CitationIndex, cited
+from groundhook.host.search.citations.reader import Marker, Plain, Reading
+from groundhook.host.tools.offers import ScopeOf
+from groundhook.host.tools.text import for_model
+from groundhook.host.tools.toolbox import Toolbox, parse_arguments
+from groundhook.host.turn.prompt.message_parts import result_part
 
 LENGTH = "length"  # finish_reason of an answer that reached the token limit
 CUT_WARNING = {

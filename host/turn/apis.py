@@ -11,19 +11,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from groundhook.host.core.addresses import address
-from groundhook.host.core.errors import (
+from groundhook.core.addresses import address
+from groundhook.core.errors import (
     NotPermitted,
     SourceError,
     SourceMalformed,
     SourceTimeout,
 )
-from groundhook.host.core.ports import SourceResult, Warn
-from groundhook.host.core.settings import HttpSettings
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.api_spec import ApiSpec, fill, fill_address
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.ports import SourceResult, Warn
+from groundhook.core.settings import HttpSettings
+from groundhook.core.trace import span
+from groundhook.core.types.api_spec import ApiSpec, fill, fill_address
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Identity
 from groundhook.host.web_client.clients import WebClients
 
 _ABSENT = object()

@@ -1,4 +1,4 @@
-"""Whole answers of language models: for tools (`host.core.tool_ports.Models`), and for steps that a
+"""Whole answers of language models: for tools (`core.tool_ports.Models`), and for steps that a
 model does (`connector:<id>`)."""
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Literal
 import anyio
 from pydantic import ValidationError
 
+from groundhook.core.errors import DelegateError, ModelTruncated
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import Connector, ModelCall
+from groundhook.core.readers.json_in_text import extract_json
+from groundhook.core.tool_ports import ModelReply
+from groundhook.core.trace import span
+from groundhook.core.types.delegation import Answer, Request
+from groundhook.core.types.turn import Message
+from groundhook.core.types.uses import JsonReply, Use
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import DelegateError, ModelTruncated
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Connector, ModelCall
-from groundhook.host.core.tool_ports import ModelReply
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.delegation import Answer, Request
-from groundhook.host.core.types.turn import Message
-from groundhook.host.core.types.uses import JsonReply, Use
-from groundhook.host.readers.json_in_text import extract_json
 from groundhook.host.turn.answer import Draft, step
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.base import dotted, validate_known, validation_problems
-from groundhook.host.core.types.query_language import OF_TABLE
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import DataSource, Message
+from groundhook.core.errors import UsageError
+from groundhook.core.types.base import dotted, validate_known, validation_problems
+from groundhook.core.types.query_language import OF_TABLE
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import DataSource, Message
 
 MOST_SOURCES = 20  # of one message: each is a search of its own
 

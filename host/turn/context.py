@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from groundhook.host.config.packages import App
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.hook_engine import HookEngine
-from groundhook.host.core.ports import (
+from groundhook.core.channel import Channel
+from groundhook.core.hook_engine import HookEngine
+from groundhook.core.ports import (
     Clock,
     Connector,
     Documents,
@@ -21,24 +20,25 @@ from groundhook.host.core.ports import (
     ToolServers,
     Warn,
 )
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.tool_ports import Collections
-from groundhook.host.core.trace import Export
-from groundhook.host.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Identity, Message, TurnOptions
-from groundhook.host.core.types.uses import JsonReply
-from groundhook.host.memory.memory import Memory
+from groundhook.core.settings import Settings
+from groundhook.core.tool_ports import Collections
+from groundhook.core.trace import Export
+from groundhook.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Identity, Message, TurnOptions
+from groundhook.core.types.uses import JsonReply
+from groundhook.host.chats.memory.memory import Memory
+from groundhook.host.config.packages import App
 from groundhook.host.search.searcher import SearchPlugins
+from groundhook.host.tools.toolbox import Toolbox
+from groundhook.host.tools.toolkits import ToolkitOf
 from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.host.turn.grants import Grants
 from groundhook.host.turn.outbox import Outbox
-from groundhook.host.turn.toolkits import ToolkitOf
-from groundhook.host.turn.tools import Toolbox
 from groundhook.host.web_client.clients import WebClients
 
 if TYPE_CHECKING:
-    from groundhook.host.core.types.chats import ChatMessage
+    from groundhook.core.types.chats import ChatMessage
 
 # The most warnings that are forwarded from the delegated steps of one turn, or of one search
 # outside a turn.

@@ -21,26 +21,26 @@ from typing import Any, Generic
 import anyio
 from pydantic import ValidationError
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     DelegateError,
     HostError,
     UnknownName,
 )
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import ToolServers, accept_any
-from groundhook.host.core.trace import Span, span
-from groundhook.host.core.types.base import dotted, validation_problems
-from groundhook.host.core.types.delegation import (
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import ToolServers, accept_any
+from groundhook.core.readers.json_in_text import extract_json
+from groundhook.core.trace import Span, span
+from groundhook.core.types.base import dotted, validation_problems
+from groundhook.core.types.delegation import (
     Answer,
     Request,
 )
-from groundhook.host.core.types.events import StreamEnd
-from groundhook.host.core.types.uses import (
+from groundhook.core.types.events import StreamEnd
+from groundhook.core.types.uses import (
     JsonReply,
     Use,
 )
-from groundhook.host.mcp.shapes import value_of
-from groundhook.host.readers.json_in_text import extract_json
+from groundhook.host.tools.mcp.shapes import value_of
 
 LONGEST_SHOWN = 400  # characters of a wrong answer in an error; the retry has ten times as many
 ECHO = "it repeats the request instead of answering it"
@@ -81,7 +81,7 @@ class DelegateTargets:
 
 
 class Delegates:
-    """`host.core.ports.Delegates` over `DelegateTargets`."""
+    """`core.ports.Delegates` over `DelegateTargets`."""
 
     def __init__(self, targets: DelegateTargets) -> None:
         self._targets = targets

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from groundhook.core.errors import ConfigError, HostError, NotPermitted, UnknownName
+from groundhook.core.settings import Settings
+from groundhook.core.types.servers import ListedServer, parse_listed
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import ConfigError, HostError, NotPermitted, UnknownName
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.servers import ListedServer, parse_listed
 
 
 @dataclass(frozen=True)

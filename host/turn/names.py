@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from groundhook.core.errors import NotPermitted
+from groundhook.core.settings import Settings
+from groundhook.core.types.api_spec import ApiSpec
+from groundhook.core.types.query_language import OF_TABLE
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import NotPermitted
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.api_spec import ApiSpec
-from groundhook.host.core.types.query_language import OF_TABLE
 
 
 @dataclass(frozen=True)

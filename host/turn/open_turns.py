@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 import anyio
 from anyio.abc import TaskGroup
 
-from groundhook.host.core.app_settings import TurnsSettings
-from groundhook.host.core.errors import TooManyTurns, UsageError
+from groundhook.core.app_settings import TurnsSettings
+from groundhook.core.errors import TooManyTurns, UsageError
 
 CLOSING_TIME = 5.0  # seconds that turns get to send their last events when their host closes
 

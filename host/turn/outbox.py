@@ -2,7 +2,7 @@
 that make and change them.
 
 All assistants of a turn share one outbox; ids are `M1`, `B1`, `T1` in the order of their requests.
-It keeps the ids but not the contents, which `host.core.hook_messages` computes from the events.
+It keeps the ids but not the contents, which `core.hook_messages` computes from the events.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.events import HookMessage, MessageAction
+from groundhook.core.channel import Channel
+from groundhook.core.errors import UsageError
+from groundhook.core.types.events import HookMessage, MessageAction
 
 Kind = Literal["message", "block", "thread"]
 

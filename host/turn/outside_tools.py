@@ -9,28 +9,28 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.citations.index import CitationIndex
+from groundhook.core.channel import Channel
+from groundhook.core.error_events import warning_event
+from groundhook.core.errors import HostError
+from groundhook.core.settings import Settings
+from groundhook.core.trace import recording, span
+from groundhook.core.types.events import Event, ToolResult, ToolStart, Warned
+from groundhook.core.types.tools import Tool, ToolInfo, ToolOutcome
 from groundhook.host.config.package import Package
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.error_events import warning_event
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.trace import recording, span
-from groundhook.host.core.types.events import Event, ToolResult, ToolStart, Warned
-from groundhook.host.core.types.tools import Tool, ToolInfo, ToolOutcome
+from groundhook.host.search.citations.index import CitationIndex
+from groundhook.host.tools.offers import Offer
+from groundhook.host.tools.python import offer_of
+from groundhook.host.tools.server import server_tools
+from groundhook.host.tools.toolbox import Toolbox
+from groundhook.host.tools.toolkits import ListedTools
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
 from groundhook.host.turn.grants import ServerListing
-from groundhook.host.turn.offers import Offer
 from groundhook.host.turn.package_tools import RunOf, package_offers
-from groundhook.host.turn.python_tools import offer_of
 from groundhook.host.turn.run import AssistantRun
-from groundhook.host.turn.server_tools import server_tools
 from groundhook.host.turn.services.scripts import call_script
 from groundhook.host.turn.services.tools import outside, process_offers
 from groundhook.host.turn.stream import call_assistant
 from groundhook.host.turn.tool_scopes import ToolScopes
-from groundhook.host.turn.toolkits import ListedTools
-from groundhook.host.turn.tools import Toolbox
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from groundhook.host.config.documents import read_document
-from groundhook.host.config.package import Package
-from groundhook.host.config.packages import App
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     HookError,
     HostError,
     NotPermitted,
@@ -26,15 +23,18 @@ from groundhook.host.core.errors import (
     UsageError,
     suggestion,
 )
-from groundhook.host.core.hook_engine import HookEngine, HookScript, ScriptFunction
-from groundhook.host.core.tool_ports import ToolScope
-from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.core.types.servers import ServerMethod
-from groundhook.host.turn.offers import Offer, ToolAnswer
+from groundhook.core.hook_engine import HookEngine, HookScript, ScriptFunction
+from groundhook.core.tool_ports import ToolScope
+from groundhook.core.types.server_spec import ServerSpec
+from groundhook.core.types.servers import ServerMethod
+from groundhook.host.config.documents import read_document
+from groundhook.host.config.package import Package
+from groundhook.host.config.packages import App
+from groundhook.host.tools.offers import Offer, ToolAnswer
+from groundhook.host.tools.server import schema_check
+from groundhook.host.tools.toolbox import text_of
 from groundhook.host.turn.record_tools import RecordProcess
 from groundhook.host.turn.run import AssistantRun
-from groundhook.host.turn.server_tools import schema_check
-from groundhook.host.turn.tools import text_of
 
 RunOf = Callable[[], AssistantRun]  # the run whose services the functions get
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from groundhook.host.core.types.base import dotted, validate_known, validation_problems
-from groundhook.host.core.types.search import RecordQuery
+from groundhook.core.types.base import dotted, validate_known, validation_problems
+from groundhook.core.types.search import RecordQuery
 from groundhook.host.turn.run import AssistantRun
 
 _NAME = re.compile(r"models\.(?P<model>.+)\.(?P<verb>find|get)", re.IGNORECASE)

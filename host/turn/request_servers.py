@@ -10,13 +10,13 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.ports import Warn
-from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.core.types.servers import ServerMethod
+from groundhook.core.channel import Channel
+from groundhook.core.errors import UsageError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.ports import Warn
+from groundhook.core.types.events import Warned
+from groundhook.core.types.server_spec import ServerSpec
+from groundhook.core.types.servers import ServerMethod
 from groundhook.host.turn.context import Request, RunContext
 from groundhook.host.turn.package_tools import ProcessServer
 from groundhook.host.turn.run import AssistantRun
@@ -26,7 +26,7 @@ from groundhook.host.turn.stream import call_assistant
 
 @dataclass(frozen=True)
 class RequestServers:
-    """`host.core.ports.ToolServers` for one request. `warn` is called with the warnings of the
+    """`core.ports.ToolServers` for one request. `warn` is called with the warnings of the
     functions; their other events are dropped."""
 
     context: RunContext

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from groundhook.host.core.errors import HostError, SourceError, SourceMalformed
-from groundhook.host.core.ports import SourceResult, ToolServers, Warn
-from groundhook.host.core.types.search import Item
-from groundhook.host.readers.pdf import read_pdf
+from groundhook.core.errors import HostError, SourceError, SourceMalformed
+from groundhook.core.ports import SourceResult, ToolServers, Warn
+from groundhook.core.readers.pdf import read_pdf
+from groundhook.core.types.search import Item
 
 LONGEST = 1500  # characters of a passage
 MOST = 200  # passages of one resource

@@ -10,13 +10,13 @@ from functools import partial
 
 import anyio
 
-from groundhook.host.core.errors import HostError, SourceTimeout
-from groundhook.host.core.ports import SourceResult
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
-from groundhook.host.core.types.search import Origin, SearchRequest, SearchResult, SourceType
-from groundhook.host.core.types.servers import parse_listed
-from groundhook.host.core.types.turn import CreateReturn
+from groundhook.core.errors import HostError, SourceTimeout
+from groundhook.core.ports import SourceResult
+from groundhook.core.trace import span
+from groundhook.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
+from groundhook.core.types.search import Origin, SearchRequest, SearchResult, SourceType
+from groundhook.core.types.servers import parse_listed
+from groundhook.core.types.turn import CreateReturn
 from groundhook.host.search.merge import Pool
 from groundhook.host.search.plan import Plan, plan, refused
 from groundhook.host.search.searcher import run_all

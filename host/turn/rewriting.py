@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.settings import BY_CONNECTOR, DISABLED
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.delegation import RewriteAsk
-from groundhook.host.core.types.turn import Message
-from groundhook.host.core.types.uses import REWRITE
+from groundhook.core.errors import HostError
+from groundhook.core.settings import BY_CONNECTOR, DISABLED
+from groundhook.core.trace import span
+from groundhook.core.types.delegation import RewriteAsk
+from groundhook.core.types.turn import Message
+from groundhook.core.types.uses import REWRITE
 from groundhook.host.turn.completions import AppModels, step_by_model
 from groundhook.host.turn.follow_up import MOST_EARLIER, StandAlone, stand_alone
 from groundhook.host.turn.run import AssistantRun

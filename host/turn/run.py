@@ -9,22 +9,23 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.citations.index import CitationIndex
+from groundhook.core.channel import Channel
+from groundhook.core.error_events import warning_event
+from groundhook.core.errors import HostError, UsageError
+from groundhook.core.hook_engine import HookScript, ScriptFunction
+from groundhook.core.ports import Connector
+from groundhook.core.problems import Problem
+from groundhook.core.settings import Settings
+from groundhook.core.types.base import UnknownKey
+from groundhook.core.types.events import StreamStart, Warned
+from groundhook.core.types.search import SearchResult, SearchType, SourceType
+from groundhook.core.types.turn import CreateReturn, NextReturn, connector_ids
 from groundhook.host.config.package import Package
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.error_events import warning_event
-from groundhook.host.core.errors import HostError, UsageError
-from groundhook.host.core.hook_engine import HookScript, ScriptFunction
-from groundhook.host.core.ports import Connector
-from groundhook.host.core.problems import Problem
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.types.base import UnknownKey
-from groundhook.host.core.types.events import StreamStart, Warned
-from groundhook.host.core.types.search import SearchResult, SearchType, SourceType
-from groundhook.host.core.types.turn import CreateReturn, NextReturn, connector_ids
+from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.searcher import Searcher
+from groundhook.host.tools.chosen import ChosenTools
+from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.answer import Answer
-from groundhook.host.turn.chosen_tools import ChosenTools
 from groundhook.host.turn.content import question_of
 from groundhook.host.turn.context import (
     CallAssistant,
@@ -35,7 +36,6 @@ from groundhook.host.turn.context import (
 )
 from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.outbox import Outbox
-from groundhook.host.turn.tools import Toolbox
 
 MOST_ASSISTANTS = 5  # in a chain of calls and delegations
 

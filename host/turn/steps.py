@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from groundhook.host.core.error_events import error_events
-from groundhook.host.core.errors import (
+from groundhook.core.error_events import error_events
+from groundhook.core.errors import (
     ConfigError,
     HookError,
     HookReturnInvalid,
@@ -30,14 +30,14 @@ from groundhook.host.core.errors import (
     Place,
     UnknownName,
 )
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.hook_engine import HookSession
-from groundhook.host.core.ports import (
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.hook_engine import HookSession
+from groundhook.core.ports import (
     Connector,
     ModelCall,
 )
-from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.turn import (
+from groundhook.core.types.events import Warned
+from groundhook.core.types.turn import (
     CreateReturn,
     Delegation,
     Message,
@@ -48,23 +48,23 @@ from groundhook.host.core.types.turn import (
 from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.turn.answer import Tooling
-from groundhook.host.turn.budget import prompt_tokens
-from groundhook.host.turn.composing import (
+from groundhook.host.turn.content import user_data
+from groundhook.host.turn.prompt.budget import prompt_tokens
+from groundhook.host.turn.prompt.composing import (
     Compose,
     learning_windows,
     prompt_composer,
     report_omissions,
     tokens_for_messages,
 )
-from groundhook.host.turn.content import user_data
-from groundhook.host.turn.prompt import (
+from groundhook.host.turn.prompt.source_block import (
     Prompt,
     quotable,
 )
+from groundhook.host.turn.prompt.summary import summarised
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.tools import scopes_of, tools_of
-from groundhook.host.turn.summary import summarised
 
 if TYPE_CHECKING:
     from groundhook.host.turn.services.turn import TurnServices

@@ -26,20 +26,20 @@ from dataclasses import replace
 import anyio
 from pydantic import ValidationError
 
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.error_events import error_events
-from groundhook.host.core.errors import (
+from groundhook.core.channel import Channel
+from groundhook.core.error_events import error_events
+from groundhook.core.errors import (
     HookReturnInvalid,
     HostError,
     Place,
     UnknownName,
     UsageError,
 )
-from groundhook.host.core.exception_groups import errors_in, unwrap_exception_groups
-from groundhook.host.core.trace import Span, recording, span
-from groundhook.host.core.types.base import dotted, validate_known, validation_problems
-from groundhook.host.core.types.events import Event, Failed, StreamEnd, Warned
-from groundhook.host.core.types.turn import Delegation, TurnOptions
+from groundhook.core.exception_groups import errors_in, unwrap_exception_groups
+from groundhook.core.trace import Span, recording, span
+from groundhook.core.types.base import dotted, validate_known, validation_problems
+from groundhook.core.types.events import Event, Failed, StreamEnd, Warned
+from groundhook.core.types.turn import Delegation, TurnOptions
 from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.outbox import Outbox

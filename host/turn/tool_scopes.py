@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.ports import Scope
-from groundhook.host.core.settings import Settings
-from groundhook.host.core.tool_ports import ToolScope
-from groundhook.host.core.types.events import (
+from groundhook.core.channel import Channel
+from groundhook.core.ports import Scope
+from groundhook.core.settings import Settings
+from groundhook.core.tool_ports import ToolScope
+from groundhook.core.types.events import (
     DocumentsSearchCompleted,
     DocumentsSearchStarted,
     ToolProgress,
 )
+from groundhook.host.tools.offers import Offer
 from groundhook.host.turn.completions import AppModels
 from groundhook.host.turn.context import Runtime
-from groundhook.host.turn.offers import Offer
 
 _EVENTS: dict[str, type[ToolProgress | DocumentsSearchStarted | DocumentsSearchCompleted]] = {
     "tool_progress": ToolProgress,
@@ -29,7 +29,7 @@ _SET_BY_HOST = {"type", "turn_id", "at_ms", "call_id", "name"}
 
 @dataclass(frozen=True)
 class CallProgress:
-    """The progress of one call, as events of a channel: `host.core.tool_ports.Progress`."""
+    """The progress of one call, as events of a channel: `core.tool_ports.Progress`."""
 
     channel: Channel
     call_id: str
@@ -47,7 +47,7 @@ class CallProgress:
 
 @dataclass(frozen=True)
 class ToolScopes:
-    """Makes the scopes of the calls of one request: `host.turn.offers.ScopeOf`. Warnings of a call
+    """Makes the scopes of the calls of one request: `host.tools.offers.ScopeOf`. Warnings of a call
     go into its outcome and to `scope.warn`."""
 
     runtime: Runtime

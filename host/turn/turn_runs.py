@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from groundhook.host.core.types.events import Cited, StreamEnd
-from groundhook.host.core.types.turn import Usage
+from groundhook.core.types.events import Cited, StreamEnd
+from groundhook.core.types.turn import Usage
 from groundhook.host.turn.run import AssistantRun
 
 

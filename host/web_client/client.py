@@ -5,7 +5,7 @@ and size.
         answer = await client.request("GET", "https://api.example.org/v1", query={"q": "tea"})
         answer.status, answer.headers, answer.value
 
-A name is resolved once and each of its addresses is checked (`host.core.types.hosts`); the
+A name is resolved once and each of its addresses is checked (`core.types.hosts`); the
 connection goes to a checked address, so DNS rebinding has no effect. Redirects are new requests and
 are checked again. No cookies are kept, no proxy or certificate of the environment is used, and the
 caller's headers are not sent to other hosts after a redirect.
@@ -23,16 +23,16 @@ import anyio
 import httpcore2
 import httpx2
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     NotPermitted,
     SourceError,
     SourceMalformed,
     SourceTimeout,
     UsageError,
 )
-from groundhook.host.core.settings import HttpSettings
-from groundhook.host.core.types.hosts import Host, declares, parse_host_rule
-from groundhook.host.core.types.web import WebAnswer
+from groundhook.core.settings import HttpSettings
+from groundhook.core.types.hosts import Host, declares, parse_host_rule
+from groundhook.core.types.web import WebAnswer
 from groundhook.host.web_client.guard import FAILURES, Guard, Resolve, look_up
 from groundhook.host.web_client.request import OutgoingRequest, redirected
 

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from groundhook.host.core.ports import WebClient
-from groundhook.host.core.settings import HttpSettings
+from groundhook.core.ports import WebClient
+from groundhook.core.settings import HttpSettings
 
 if TYPE_CHECKING:
     from groundhook.host.web_client.client import GuardedClient

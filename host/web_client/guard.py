@@ -15,8 +15,8 @@ from typing import Any
 import anyio
 import httpcore2
 
-from groundhook.host.core.errors import NotPermitted, SourceError
-from groundhook.host.core.types.hosts import Address, Host, HostRule, parse_host, reachable, special
+from groundhook.core.errors import NotPermitted, SourceError
+from groundhook.core.types.hosts import Address, Host, HostRule, parse_host, reachable, special
 
 # name, port → addresses as text, best first
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]

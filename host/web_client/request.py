@@ -16,8 +16,8 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from groundhook.host.core.errors import SourceMalformed, UsageError
-from groundhook.host.core.types.hosts import Host, parse_host
+from groundhook.core.errors import SourceMalformed, UsageError
+from groundhook.core.types.hosts import Host, parse_host
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -18,7 +18,7 @@ from os.path import dirname, isdir  # importing pathlib would take most of the t
 # still look for it in the current folder, where anyone may have put a module of that name.
 TYPE_CHECKING = False
 
-_LINKS = ("handlers", "hooks", "host", "rerankers")
+_LINKS = ("core", "handlers", "hooks", "host", "rerankers", "toolkits")
 if _FILES := [name for name in _LINKS if not isdir(f"{dirname(__file__)}/{name}")]:  # noqa: PTH112, PTH120
     raise ImportError(
         f"{', '.join(_FILES)} in {dirname(__file__)!r} must be folders or links to folders, and are"  # noqa: PTH120
@@ -28,99 +28,99 @@ if _FILES := [name for name in _LINKS if not isdir(f"{dirname(__file__)}/{name}"
     )
 
 if TYPE_CHECKING:
+    from groundhook.core.audience import for_readers as for_readers
+    from groundhook.core.errors import ChatBusy as ChatBusy
+    from groundhook.core.errors import ConfigError as ConfigError
+    from groundhook.core.errors import ConfigErrors as ConfigErrors
+    from groundhook.core.errors import DelegateError as DelegateError
+    from groundhook.core.errors import HookCrashed as HookCrashed
+    from groundhook.core.errors import HookError as HookError
+    from groundhook.core.errors import HookLimit as HookLimit
+    from groundhook.core.errors import HookReturnInvalid as HookReturnInvalid
+    from groundhook.core.errors import HookSyntaxError as HookSyntaxError
+    from groundhook.core.errors import HookThrew as HookThrew
+    from groundhook.core.errors import HookTypeError as HookTypeError
+    from groundhook.core.errors import HostError as HostError
+    from groundhook.core.errors import IngestError as IngestError
+    from groundhook.core.errors import ModelContextExceeded as ModelContextExceeded
+    from groundhook.core.errors import ModelError as ModelError
+    from groundhook.core.errors import ModelGarbled as ModelGarbled
+    from groundhook.core.errors import ModelNotConfigured as ModelNotConfigured
+    from groundhook.core.errors import ModelRefused as ModelRefused
+    from groundhook.core.errors import ModelStalled as ModelStalled
+    from groundhook.core.errors import ModelTruncated as ModelTruncated
+    from groundhook.core.errors import ModelUnreachable as ModelUnreachable
+    from groundhook.core.errors import NotFound as NotFound
+    from groundhook.core.errors import NotPermitted as NotPermitted
+    from groundhook.core.errors import NotSupported as NotSupported
+    from groundhook.core.errors import Place as Place
+    from groundhook.core.errors import PluginError as PluginError
+    from groundhook.core.errors import RequestRepeated as RequestRepeated
+    from groundhook.core.errors import RerankError as RerankError
+    from groundhook.core.errors import ServerError as ServerError
+    from groundhook.core.errors import ServerMalformed as ServerMalformed
+    from groundhook.core.errors import ServerNotConfigured as ServerNotConfigured
+    from groundhook.core.errors import ServerRefused as ServerRefused
+    from groundhook.core.errors import ServerTimeout as ServerTimeout
+    from groundhook.core.errors import ServerUnreachable as ServerUnreachable
+    from groundhook.core.errors import SourceError as SourceError
+    from groundhook.core.errors import SourceMalformed as SourceMalformed
+    from groundhook.core.errors import SourceNotConfigured as SourceNotConfigured
+    from groundhook.core.errors import SourceRateLimited as SourceRateLimited
+    from groundhook.core.errors import SourceRefused as SourceRefused
+    from groundhook.core.errors import SourceTimeout as SourceTimeout
+    from groundhook.core.errors import StorageError as StorageError
+    from groundhook.core.errors import ToolFailed as ToolFailed
+    from groundhook.core.errors import TooManyTurns as TooManyTurns
+    from groundhook.core.errors import UnknownName as UnknownName
+    from groundhook.core.errors import UsageError as UsageError
+    from groundhook.core.errors import WorkerDied as WorkerDied
+    from groundhook.core.problems import Problem as Problem
+    from groundhook.core.types.chats import ChatMessage as ChatMessage
+    from groundhook.core.types.chats import Feedback as Feedback
+    from groundhook.core.types.chats import KeptAnswer as KeptAnswer
+    from groundhook.core.types.chats import KeptCitation as KeptCitation
+    from groundhook.core.types.events import CitationSeen as CitationSeen
+    from groundhook.core.types.events import Cited as Cited
+    from groundhook.core.types.events import (
+        DocumentsSearchCompleted as DocumentsSearchCompleted,
+    )
+    from groundhook.core.types.events import DocumentsSearchStarted as DocumentsSearchStarted
+    from groundhook.core.types.events import Event as Event
+    from groundhook.core.types.events import Failed as Failed
+    from groundhook.core.types.events import HookMessage as HookMessage
+    from groundhook.core.types.events import SearchComplete as SearchComplete
+    from groundhook.core.types.events import SearchFound as SearchFound
+    from groundhook.core.types.events import SearchStart as SearchStart
+    from groundhook.core.types.events import StreamEnd as StreamEnd
+    from groundhook.core.types.events import StreamStart as StreamStart
+    from groundhook.core.types.events import Text as Text
+    from groundhook.core.types.events import ToolProgress as ToolProgress
+    from groundhook.core.types.events import ToolResult as ToolResult
+    from groundhook.core.types.events import ToolStart as ToolStart
+    from groundhook.core.types.events import Trace as Trace
+    from groundhook.core.types.events import TraceNode as TraceNode
+    from groundhook.core.types.events import Warned as Warned
+    from groundhook.core.types.search import Item as Item
+    from groundhook.core.types.search import SearchRequest as SearchRequest
+    from groundhook.core.types.search import SearchResult as SearchResult
+    from groundhook.core.types.tools import ToolInfo as ToolInfo
+    from groundhook.core.types.tools import ToolOutcome as ToolOutcome
+    from groundhook.core.types.turn import Identity as Identity
+    from groundhook.core.types.turn import Message as Message
+    from groundhook.core.types.turn import TurnOptions as TurnOptions
+    from groundhook.core.types.turn import Usage as Usage
     from groundhook.handlers.kb.ingest.report import AddReport as AddReport
     from groundhook.handlers.kb.ingest.report import FileReport as FileReport
     from groundhook.host.app.host import Host as Host
     from groundhook.host.app.open_chat import OpenChat as OpenChat
     from groundhook.host.app.opening import open_host as open_host
     from groundhook.host.app.reload import Swap as Swap
-    from groundhook.host.core.audience import for_readers as for_readers
-    from groundhook.host.core.errors import ChatBusy as ChatBusy
-    from groundhook.host.core.errors import ConfigError as ConfigError
-    from groundhook.host.core.errors import ConfigErrors as ConfigErrors
-    from groundhook.host.core.errors import DelegateError as DelegateError
-    from groundhook.host.core.errors import HookCrashed as HookCrashed
-    from groundhook.host.core.errors import HookError as HookError
-    from groundhook.host.core.errors import HookLimit as HookLimit
-    from groundhook.host.core.errors import HookReturnInvalid as HookReturnInvalid
-    from groundhook.host.core.errors import HookSyntaxError as HookSyntaxError
-    from groundhook.host.core.errors import HookThrew as HookThrew
-    from groundhook.host.core.errors import HookTypeError as HookTypeError
-    from groundhook.host.core.errors import HostError as HostError
-    from groundhook.host.core.errors import IngestError as IngestError
-    from groundhook.host.core.errors import ModelContextExceeded as ModelContextExceeded
-    from groundhook.host.core.errors import ModelError as ModelError
-    from groundhook.host.core.errors import ModelGarbled as ModelGarbled
-    from groundhook.host.core.errors import ModelNotConfigured as ModelNotConfigured
-    from groundhook.host.core.errors import ModelRefused as ModelRefused
-    from groundhook.host.core.errors import ModelStalled as ModelStalled
-    from groundhook.host.core.errors import ModelTruncated as ModelTruncated
-    from groundhook.host.core.errors import ModelUnreachable as ModelUnreachable
-    from groundhook.host.core.errors import NotFound as NotFound
-    from groundhook.host.core.errors import NotPermitted as NotPermitted
-    from groundhook.host.core.errors import NotSupported as NotSupported
-    from groundhook.host.core.errors import Place as Place
-    from groundhook.host.core.errors import PluginError as PluginError
-    from groundhook.host.core.errors import RequestRepeated as RequestRepeated
-    from groundhook.host.core.errors import RerankError as RerankError
-    from groundhook.host.core.errors import ServerError as ServerError
-    from groundhook.host.core.errors import ServerMalformed as ServerMalformed
-    from groundhook.host.core.errors import ServerNotConfigured as ServerNotConfigured
-    from groundhook.host.core.errors import ServerRefused as ServerRefused
-    from groundhook.host.core.errors import ServerTimeout as ServerTimeout
-    from groundhook.host.core.errors import ServerUnreachable as ServerUnreachable
-    from groundhook.host.core.errors import SourceError as SourceError
-    from groundhook.host.core.errors import SourceMalformed as SourceMalformed
-    from groundhook.host.core.errors import SourceNotConfigured as SourceNotConfigured
-    from groundhook.host.core.errors import SourceRateLimited as SourceRateLimited
-    from groundhook.host.core.errors import SourceRefused as SourceRefused
-    from groundhook.host.core.errors import SourceTimeout as SourceTimeout
-    from groundhook.host.core.errors import StorageError as StorageError
-    from groundhook.host.core.errors import ToolFailed as ToolFailed
-    from groundhook.host.core.errors import TooManyTurns as TooManyTurns
-    from groundhook.host.core.errors import UnknownName as UnknownName
-    from groundhook.host.core.errors import UsageError as UsageError
-    from groundhook.host.core.errors import WorkerDied as WorkerDied
-    from groundhook.host.core.problems import Problem as Problem
-    from groundhook.host.core.types.chats import ChatMessage as ChatMessage
-    from groundhook.host.core.types.chats import Feedback as Feedback
-    from groundhook.host.core.types.chats import KeptAnswer as KeptAnswer
-    from groundhook.host.core.types.chats import KeptCitation as KeptCitation
-    from groundhook.host.core.types.events import CitationSeen as CitationSeen
-    from groundhook.host.core.types.events import Cited as Cited
-    from groundhook.host.core.types.events import (
-        DocumentsSearchCompleted as DocumentsSearchCompleted,
-    )
-    from groundhook.host.core.types.events import DocumentsSearchStarted as DocumentsSearchStarted
-    from groundhook.host.core.types.events import Event as Event
-    from groundhook.host.core.types.events import Failed as Failed
-    from groundhook.host.core.types.events import HookMessage as HookMessage
-    from groundhook.host.core.types.events import SearchComplete as SearchComplete
-    from groundhook.host.core.types.events import SearchFound as SearchFound
-    from groundhook.host.core.types.events import SearchStart as SearchStart
-    from groundhook.host.core.types.events import StreamEnd as StreamEnd
-    from groundhook.host.core.types.events import StreamStart as StreamStart
-    from groundhook.host.core.types.events import Text as Text
-    from groundhook.host.core.types.events import ToolProgress as ToolProgress
-    from groundhook.host.core.types.events import ToolResult as ToolResult
-    from groundhook.host.core.types.events import ToolStart as ToolStart
-    from groundhook.host.core.types.events import Trace as Trace
-    from groundhook.host.core.types.events import TraceNode as TraceNode
-    from groundhook.host.core.types.events import Warned as Warned
-    from groundhook.host.core.types.search import Item as Item
-    from groundhook.host.core.types.search import SearchRequest as SearchRequest
-    from groundhook.host.core.types.search import SearchResult as SearchResult
-    from groundhook.host.core.types.tools import ToolInfo as ToolInfo
-    from groundhook.host.core.types.tools import ToolOutcome as ToolOutcome
-    from groundhook.host.core.types.turn import Identity as Identity
-    from groundhook.host.core.types.turn import Message as Message
-    from groundhook.host.core.types.turn import TurnOptions as TurnOptions
-    from groundhook.host.core.types.turn import Usage as Usage
 
     __version__: str
 
 _HOMES = {
-    "groundhook.host.core.types.tools": (
+    "groundhook.core.types.tools": (
         "ToolInfo",
         "ToolOutcome",
     ),
@@ -129,8 +129,8 @@ _HOMES = {
     "groundhook.host.app.host": ("Host",),
     "groundhook.host.app.opening": ("open_host",),
     "groundhook.host.app.reload": ("Swap",),
-    "groundhook.host.core.audience": ("for_readers",),
-    "groundhook.host.core.errors": (
+    "groundhook.core.audience": ("for_readers",),
+    "groundhook.core.errors": (
         "ChatBusy",
         "ConfigError",
         "ConfigErrors",
@@ -178,14 +178,14 @@ _HOMES = {
         "UsageError",
         "WorkerDied",
     ),
-    "groundhook.host.core.problems": ("Problem",),
-    "groundhook.host.core.types.chats": (
+    "groundhook.core.problems": ("Problem",),
+    "groundhook.core.types.chats": (
         "ChatMessage",
         "Feedback",
         "KeptAnswer",
         "KeptCitation",
     ),
-    "groundhook.host.core.types.events": (
+    "groundhook.core.types.events": (
         "CitationSeen",
         "Cited",
         "DocumentsSearchCompleted",
@@ -206,12 +206,12 @@ _HOMES = {
         "TraceNode",
         "Warned",
     ),
-    "groundhook.host.core.types.search": (
+    "groundhook.core.types.search": (
         "Item",
         "SearchRequest",
         "SearchResult",
     ),
-    "groundhook.host.core.types.turn": (
+    "groundhook.core.types.turn": (
         "Identity",
         "Message",
         "TurnOptions",

@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from groundhook.host.core.errors import ConfigError, PluginError, SourceError, UsageError
+from groundhook.core.errors import ConfigError, PluginError, SourceError, UsageError
 
 if TYPE_CHECKING:
+    from groundhook.core.types.events import Event
     from groundhook.host.app.host import Host
-    from groundhook.host.core.types.events import Event
 
 __all__ = ["RankedDocument", "RankedDocuments", "rank_documents_by_relevance"]
 
@@ -62,10 +62,10 @@ async def rank_documents_by_relevance(
     it. `events` is called with the warning about that, and with the trace. Raises UsageError for
     wrong arguments, SourceError if no ranker succeeded."""
     # Imported here because the toolkit is loaded when it is first used.
-    from groundhook.handlers.tools.documents.alone import rank_tool
-    from groundhook.handlers.tools.documents.settings import RankerSettings
+    from groundhook.core.types.collection_spec import EmbeddingSpec
     from groundhook.host.app.requests import validated
-    from groundhook.host.core.types.collection_spec import EmbeddingSpec
+    from groundhook.toolkits.documents.alone import rank_tool
+    from groundhook.toolkits.documents.settings import RankerSettings
 
     settings: RankerSettings = validated(RankerSettings, {"by": by})
     _refuse_unknown_ranker(host, settings.by, assistant or "")

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from groundhook.host.core.errors import HostError, NotFound, NotPermitted, UsageError
+from groundhook.core.errors import HostError, NotFound, NotPermitted, UsageError
 
 if TYPE_CHECKING:
+    from groundhook.core.types.turn import Identity
     from groundhook.host.app.host import Host
-    from groundhook.host.core.types.turn import Identity
 
 __all__ = ["Memory", "MemoryNotFound", "Preview", "ShelvedMemory", "WholeMemory"]
 

@@ -22,17 +22,17 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from groundhook.host.app.opening import open_host as _open_host
 
 if TYPE_CHECKING:
+    from groundhook.core.problems import Problem
+    from groundhook.core.types.chats import ChatMessage, Feedback
+    from groundhook.core.types.events import Event, Warned
+    from groundhook.core.types.search import SearchRequest, SearchResult
+    from groundhook.core.types.tools import Tool, ToolOutcome
+    from groundhook.core.types.turn import Identity, Message, TurnOptions
     from groundhook.handlers.kb.ingest.report import AddReport, Progress
     from groundhook.host.app.host import Host as _Host
     from groundhook.host.app.open_chat import OpenChat, Question
     from groundhook.host.app.plugins import Plugin
     from groundhook.host.app.reload import Swap
-    from groundhook.host.core.problems import Problem
-    from groundhook.host.core.types.chats import ChatMessage, Feedback
-    from groundhook.host.core.types.events import Event, Warned
-    from groundhook.host.core.types.search import SearchRequest, SearchResult
-    from groundhook.host.core.types.tools import Tool, ToolOutcome
-    from groundhook.host.core.types.turn import Identity, Message, TurnOptions
 
 __all__ = ["Chat", "Host", "open_host"]
 

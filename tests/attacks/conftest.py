@@ -24,14 +24,14 @@ import psutil
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.host.core.ports import Handler
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.ports import Handler
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.events import Event, Failed, StreamEnd
-from groundhook.host.core.types.search import SearchType
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.events import Event, Failed, StreamEnd
+from groundhook.core.types.search import SearchType
+from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.turn import Identity
 from tests.attacks.conftest import Arena, until
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import for_readers, open_host
-from groundhook.host.core.addresses import address
-from groundhook.host.core.audience import TIMINGS
-from groundhook.host.core.types.events import (
+from groundhook.core.addresses import address
+from groundhook.core.audience import TIMINGS
+from groundhook.core.types.events import (
     CitationSeen,
     Event,
     Failed,
@@ -24,7 +24,7 @@ from groundhook.host.core.types.events import (
     TraceNode,
     Warned,
 )
-from groundhook.host.core.types.search import SearchType
+from groundhook.core.types.search import SearchType
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.sync import open_host as open_sync
 from tests.cli.conftest import run_in

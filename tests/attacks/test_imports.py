@@ -149,8 +149,8 @@ def test_every_child_process_of_ours_is_started_by_the_one_safe_command() -> Non
         if isinstance(node, ast.Constant) and node.value in ("-m", "-c", "-P")
     }
     assert started == {
-        ("host/core/workers.py", "-P"),
-        ("host/core/workers.py", "-m"),
+        ("core/workers.py", "-P"),
+        ("core/workers.py", "-m"),
         ("src/groundhook/__main__.py", "-P"),
     }
 

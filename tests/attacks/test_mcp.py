@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from groundhook import open_host
-from groundhook.host.server.keys import make_key
+from groundhook.host.server.identity.keys import make_key
 from tests.loopback.server import Html, Json, Loopback
 from tests.loopback.server import serving as loopback
 from tests.loops import run

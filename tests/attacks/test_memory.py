@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from groundhook import Host, open_host
+from groundhook.core.types.events import Event
 from groundhook.hooks.child import KEPT, MEGABYTE, find_excess
-from groundhook.host.core.types.events import Event
 from tests.attacks.conftest import Arena, until
 from tests.conftest import MakeApp
 

@@ -16,12 +16,12 @@ import pytest
 from rich.console import Console
 
 from groundhook import open_host
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.json_lines import line
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.events import Event, StreamEnd
+from groundhook.core.types.events import Event, StreamEnd
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.terminal import Terminal
 from groundhook.host.testing.canned import CannedSource, canned_item

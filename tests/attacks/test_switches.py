@@ -11,9 +11,9 @@ from urllib.parse import unquote
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.errors import HostError, StorageError, UsageError
-from groundhook.host.core.types.events import Event, SearchComplete
-from groundhook.host.core.types.search import SearchType
+from groundhook.core.errors import HostError, StorageError, UsageError
+from groundhook.core.types.events import Event, SearchComplete
+from groundhook.core.types.search import SearchType
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, serving

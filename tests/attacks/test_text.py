@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from groundhook.host.core.json_lines import line
+from groundhook.core.json_lines import line
 from groundhook.host.output.terminal import Terminal, console
 from tests.attacks.conftest import Arena, Fate
 

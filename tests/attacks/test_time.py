@@ -6,7 +6,7 @@ import anyio
 import psutil
 import pytest
 
-from groundhook.host.core.types.events import Event, Failed
+from groundhook.core.types.events import Event, Failed
 from tests.attacks.conftest import Arena, until
 
 LOOP = "while (true) {}"

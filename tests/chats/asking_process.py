@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 
 from groundhook import OpenChat, open_host
-from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta
+from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
 from groundhook.host.testing.canned import CannedSource
 
 ADA = {"tenant_id": "acme", "user_id": "ada"}

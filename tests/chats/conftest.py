@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.core.app_settings import StoreSettings
 from groundhook.host.chats.ports import ChatStore
+from groundhook.host.chats.storage.opening import open_storage
 from groundhook.host.chats.store import chat_store
 from groundhook.host.chats.tables import CHATS
-from groundhook.host.core.app_settings import StoreSettings
-from groundhook.host.storage.opening import open_storage
 from tests.loopback.databases import own_schema
 
 KINDS = ("sqlite", "postgresql")

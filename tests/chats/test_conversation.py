@@ -17,13 +17,13 @@ from anyio import wait_all_tasks_blocked
 from pydantic import BaseModel
 
 from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, UsageError, open_host
+from groundhook.core.json_lines import line
+from groundhook.core.types.chats import Chat, Owner
+from groundhook.core.types.events import Event, StreamStart, Text
+from groundhook.core.types.tools import Tool
 from groundhook.host.chats.ports import NewTurn, Page, message_id, turn_id
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.chats import Chat, Owner
-from groundhook.host.core.types.events import Event, StreamStart, Text
-from groundhook.host.core.types.tools import Tool
-from groundhook.host.dialects.kept import kept
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.output.dialects.kept import kept
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.sync import open_host as open_sync
 from tests.conftest import MakeApp

@@ -18,7 +18,7 @@ import anyio.to_thread
 import pytest
 
 from groundhook import StorageError
-from groundhook.host.core.types.chats import ENDED, ChatMessage, Owner
+from groundhook.core.types.chats import ENDED, ChatMessage, Owner
 from tests.chats.asking_process import ADA, CHAT, WORD_S, WORDS, word
 from tests.chats.test_conversation import end_leases, opened, read
 from tests.conftest import MakeApp

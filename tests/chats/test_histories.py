@@ -12,10 +12,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from groundhook.core.app_settings import StoreSettings
+from groundhook.core.errors import HostError
+from groundhook.core.types.chats import Chat, ChatMessage, Owner
 from groundhook.host.chats.ports import ChatChange, ChatStore, EndedTurn, NewTurn, Page
-from groundhook.host.core.app_settings import StoreSettings
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.types.chats import Chat, ChatMessage, Owner
 from tests.chats.conftest import Place
 from tests.loopback.databases import own_schema
 

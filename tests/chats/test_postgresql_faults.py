@@ -16,11 +16,11 @@ import psycopg
 import pytest
 
 from groundhook import Host, OpenChat, StorageError, open_host
+from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
+from groundhook.core.types.chats import Owner
+from groundhook.core.types.events import Event
 from groundhook.host.app import turn_recorder
-from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta
-from groundhook.host.core.types.chats import Owner
-from groundhook.host.core.types.events import Event
-from groundhook.host.storage import postgresql as storage
+from groundhook.host.chats.storage import postgresql as storage
 from groundhook.host.testing.canned import CannedSource
 from tests.chats.test_conversation import ADA
 from tests.conftest import MakeApp

@@ -11,6 +11,24 @@ import anyio
 import psycopg
 import pytest
 
+from groundhook.core.app_settings import StoreSettings
+from groundhook.core.errors import (
+    ChatBusy,
+    ConfigError,
+    HostError,
+    StorageError,
+    UnknownName,
+    UsageError,
+)
+from groundhook.core.types.chats import (
+    Chat,
+    ChatMessage,
+    Feedback,
+    KeptAnswer,
+    Owner,
+    StoredTurn,
+    TurnState,
+)
 from groundhook.host.chats.ports import (
     ChatChange,
     ChatStore,
@@ -22,27 +40,9 @@ from groundhook.host.chats.ports import (
     message_id,
     turn_id,
 )
+from groundhook.host.chats.storage.opening import open_storage
 from groundhook.host.chats.store import chat_store
 from groundhook.host.chats.tables import CHATS
-from groundhook.host.core.app_settings import StoreSettings
-from groundhook.host.core.errors import (
-    ChatBusy,
-    ConfigError,
-    HostError,
-    StorageError,
-    UnknownName,
-    UsageError,
-)
-from groundhook.host.core.types.chats import (
-    Chat,
-    ChatMessage,
-    Feedback,
-    KeptAnswer,
-    Owner,
-    StoredTurn,
-    TurnState,
-)
-from groundhook.host.storage.opening import open_storage
 from tests.chats.conftest import Place
 
 ADA = Owner("acme", "ada")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.core.types.events import EVENT
+from groundhook.core.types.events import EVENT
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Groundhook
 
 

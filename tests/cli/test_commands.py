@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.core.types.search import SearchResult
+from groundhook.core.types.search import SearchResult
 from tests.cli.conftest import Groundhook, run_in
 
 

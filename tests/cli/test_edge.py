@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.core.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
-from groundhook.host.core.errors import ConfigError, ConfigErrors, HookThrew, HostError, Place
 
 Run = Callable[..., tuple[int, str, str]]
 GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; main()")
@@ -148,7 +148,7 @@ EMBEDDED = """
 import asyncio, sys
 from pathlib import Path
 from groundhook.hooks.runner import open_engine
-from groundhook.host.core.hook_engine import HookScript
+from groundhook.core.hook_engine import HookScript
 
 async def main(folder):
     (folder / "index.ts").write_text("function Create(ctx) { return { metadata: {} }; }")

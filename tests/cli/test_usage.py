@@ -141,13 +141,17 @@ def test_a_turn_loads_no_source_server_store_or_host_call_that_it_does_not_use(
     assert "groundhook.host.turn.steps" in loaded
     assert HEAVY & loaded == set()
     unused = (
-        *("groundhook.handlers.web", "groundhook.handlers.db", "groundhook.handlers.tools"),
+        *("groundhook.handlers.web", "groundhook.handlers.db", "groundhook.toolkits"),
         *("groundhook.hooks.api", "groundhook.hooks.engine", "groundhook.hooks.runner"),
-        *("groundhook.host.app.check", "groundhook.host.app.collections", "groundhook.host.chats"),
-        *("groundhook.host.core.hook_services", "groundhook.host.core.server_settings"),
-        *("groundhook.host.core.types.chats", "groundhook.host.core.types.sync"),
-        *("groundhook.host.core.types.web_providers", "groundhook.host.mcp.owner"),
-        *("groundhook.host.readers.pdf", "groundhook.host.server"),
+        *(
+            "groundhook.host.check.check",
+            "groundhook.host.app.collections",
+            "groundhook.host.chats",
+        ),
+        *("groundhook.core.hook_services", "groundhook.core.server_settings"),
+        *("groundhook.core.types.chats", "groundhook.core.types.sync"),
+        *("groundhook.core.types.web_providers", "groundhook.host.tools.mcp.owner"),
+        *("groundhook.core.readers.pdf", "groundhook.host.server"),
         *("groundhook.host.sync", "groundhook.host.turn.outside_tools", "groundhook.rerankers"),
         *("groundhook.host.turn.rewriting", "groundhook.host.turn.services.turn"),
     )
@@ -160,7 +164,7 @@ def test_explaining_the_configuration_opens_no_host_and_needs_no_event_loop(shop
     assert HEAVY & loaded == set()
     unused = (
         *("asyncio", "anyio", "groundhook.handlers", "groundhook.hooks", "groundhook.host.app"),
-        *("groundhook.host.core.ports", "groundhook.host.core.types.events"),
+        *("groundhook.core.ports", "groundhook.core.types.events"),
         *("groundhook.host.turn", "groundhook.rerankers"),
     )
     assert sorted(name for name in loaded if name.startswith(unused)) == []

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.core.errors import ConfigError
 from groundhook.host.config.documents import parse_document, read_document
-from groundhook.host.core.errors import ConfigError
 
 # The sample package of the design this host follows: its `search` has the key `web` twice.
 SAMPLE = b"""{

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
+from groundhook.core.errors import ConfigError
+from groundhook.core.types.connector_spec import ConnectorSpec
 from groundhook.host.config.documents import parse_document
 from groundhook.host.config.environment import expand, process_environment
 from groundhook.host.config.validate import check_document, read_value
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.types.connector_spec import ConnectorSpec
 
 TEXT = b"""{
   "type": "openai",

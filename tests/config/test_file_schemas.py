@@ -14,7 +14,7 @@ from groundhook import open_host
 from groundhook.host.cli.main import run
 from groundhook.host.config.documents import parse_document, read_document
 from groundhook.host.config.file_schemas import KINDS, file_schema
-from groundhook.host.output.package_doc import DOCUMENT, document
+from scripts.package_doc import DOCUMENT, document
 from tests.conftest import MakeApp
 
 ROOT = Path(__file__).parents[2]

@@ -7,29 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from groundhook.host.config.documents import parse_document
-from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
-from groundhook.host.config.resolve import explain, resolve
-from groundhook.host.config.validate import check_document
-from groundhook.host.core.errors import ConfigError, HookReturnInvalid, UsageError
-from groundhook.host.core.settings import (
+from groundhook.core.errors import ConfigError, HookReturnInvalid, UsageError
+from groundhook.core.settings import (
     CitationSettings,
     ModelSettings,
     SearchSettings,
     Settings,
 )
-from groundhook.host.core.settings_files import (
+from groundhook.core.settings_files import (
     AgentFile,
     PackageFile,
 )
-from groundhook.host.core.types.calls import AgentOptions, ModelOptions
-from groundhook.host.core.types.connector_spec import ConnectorOptions
-from groundhook.host.core.types.turn import (
+from groundhook.core.types.calls import AgentOptions, ModelOptions
+from groundhook.core.types.connector_spec import ConnectorOptions
+from groundhook.core.types.turn import (
     CitationOverride,
     CreateReturn,
     SearchChoice,
     TurnOptions,
 )
+from groundhook.host.config.documents import parse_document
+from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
+from groundhook.host.config.resolve import explain, resolve
+from groundhook.host.config.validate import check_document
 
 
 def package(text: str, environment: dict[str, str] | None = None) -> Layer:

@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from groundhook.host.config.documents import parse_document
-from groundhook.host.config.normalise import normalise, spellings
-from groundhook.host.config.validate import check_document, read_value
-from groundhook.host.core.app_settings import AppSettings
-from groundhook.host.core.errors import ConfigError, ConfigErrors
-from groundhook.host.core.settings import (
+from groundhook.core.app_settings import AppSettings
+from groundhook.core.errors import ConfigError, ConfigErrors
+from groundhook.core.settings import (
     SearchSettings,
     Settings,
 )
-from groundhook.host.core.settings_files import (
+from groundhook.core.settings_files import (
     AgentFile,
     PackageFile,
 )
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.host.config.documents import parse_document
+from groundhook.host.config.normalise import normalise, spellings
+from groundhook.host.config.validate import check_document, read_value
 
 
 def expected_message(

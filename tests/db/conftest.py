@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.settings import QuerySettings, SearchSettings, UsesSettings
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import Database, open_database
 from groundhook.host.config.documents import read_document
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.settings import QuerySettings, SearchSettings, UsesSettings
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
 from tests.loopback.databases import Databases, NotThere, serving
 
 NOW = datetime(2026, 11, 12, 10, 0, tzinfo=UTC)  # a Thursday

@@ -13,10 +13,10 @@ import anyio.to_thread
 import pytest
 import sqlalchemy as sa
 
+from groundhook.core.errors import SourceError, SourceTimeout
+from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.database import open_database
-from groundhook.handlers.db.engine import engine_for
-from groundhook.host.core.errors import SourceError, SourceTimeout
-from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.engines.engine import engine_for
 from tests.db.conftest import Shop, shop_models
 
 ATTACKS = [

@@ -14,15 +14,15 @@ import anyio
 import pytest
 import sqlalchemy as sa
 
-from groundhook.handlers.db.database import open_database
-from groundhook.handlers.db.engine import Engine, engine_for
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     SourceError,
     SourceNotConfigured,
     SourceRefused,
     SourceTimeout,
 )
-from groundhook.host.core.types.model_spec import ModelSpec
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.database import open_database
+from groundhook.handlers.db.engines.engine import Engine, engine_for
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
 

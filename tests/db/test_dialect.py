@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groundhook.handlers.db.dialect import translate
-from groundhook.handlers.db.dsl import parse
+from groundhook.handlers.db.query.dsl import parse
 
 
 @pytest.mark.parametrize(

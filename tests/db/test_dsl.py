@@ -10,16 +10,16 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.db import linter
-from groundhook.handlers.db.dsl import EVERY_TEXT, PLAIN, QueryDSL, parse
+from groundhook.core.errors import SourceError
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.query_language import Where
+from groundhook.core.types.turn import Identity
+from groundhook.handlers.db.model.schema import schema_of
+from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.permission import permit_for
-from groundhook.handlers.db.schema import schema_of
-from groundhook.handlers.db.statement import Compiler
-from groundhook.handlers.db.tables import Tables
-from groundhook.host.core.errors import SourceError
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.query_language import Where
-from groundhook.host.core.types.turn import Identity
+from groundhook.handlers.db.query import linter
+from groundhook.handlers.db.query.dsl import EVERY_TEXT, PLAIN, QueryDSL, parse
+from groundhook.handlers.db.query.statement import Compiler
 from tests.db.conftest import shop_models
 
 PRODUCT = shop_models()["product"]

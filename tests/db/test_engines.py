@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.collation import fold
+from groundhook.core.trace import recording
+from groundhook.core.types.events import TraceNode
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import Item
 from groundhook.handlers.db.database import open_database
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import Item
+from groundhook.handlers.db.model.collation import fold
 from tests.db.conftest import Fresh, Shop, shop_models
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

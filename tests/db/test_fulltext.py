@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from groundhook.handlers.db.database import open_database
-from groundhook.handlers.db.dsl import QueryDSL
-from groundhook.handlers.db.engine import engine_for
-from groundhook.handlers.db.statement import Compiler
-from groundhook.handlers.db.tables import Tables
-from groundhook.host.core.errors import SourceError
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.model_spec import (
+from groundhook.core.errors import SourceError
+from groundhook.core.trace import recording
+from groundhook.core.types.events import TraceNode
+from groundhook.core.types.model_spec import (
     CREATED_BY,
     SHARE,
     TEAM,
     TENANT,
     ModelSpec,
 )
-from groundhook.host.core.types.query_language import Where
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.query_language import Where
+from groundhook.core.types.turn import Identity
+from groundhook.handlers.db.database import open_database
+from groundhook.handlers.db.engines.engine import engine_for
+from groundhook.handlers.db.model.tables import Tables
+from groundhook.handlers.db.query.dsl import QueryDSL
+from groundhook.handlers.db.query.statement import Compiler
 from tests.db.conftest import Fresh, Shop
 
 pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first

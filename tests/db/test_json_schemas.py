@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from groundhook.handlers.db.dsl import parse
-from groundhook.handlers.db.json_schemas import MODEL, QUERY, schemas
+from groundhook.core.errors import SourceError
+from groundhook.handlers.db.query.dsl import parse
 from groundhook.host.config.documents import read_document
-from groundhook.host.core.errors import SourceError
+from scripts.json_schemas import MODEL, QUERY, schemas
 
 ROOT = Path(__file__).parents[2]
 

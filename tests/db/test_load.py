@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.core.errors import ConfigError, HostError, StorageError
+from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.database import open_database
-from groundhook.host.core.errors import ConfigError, HostError, StorageError
-from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import NOW, Shop, shop_models
 
 

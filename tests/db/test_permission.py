@@ -10,9 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.db.database import open_database
-from groundhook.host.core.errors import NotPermitted, SourceError
-from groundhook.host.core.types.model_spec import (
+from groundhook.core.errors import NotPermitted, SourceError
+from groundhook.core.types.model_spec import (
     CREATED_BY,
     SHARE,
     TEAM,
@@ -20,8 +19,9 @@ from groundhook.host.core.types.model_spec import (
     UPDATED_BY,
     ModelSpec,
 )
-from groundhook.host.core.types.query_language import Where
-from groundhook.host.core.types.turn import Constraints, Identity
+from groundhook.core.types.query_language import Where
+from groundhook.core.types.turn import Constraints, Identity
+from groundhook.handlers.db.database import open_database
 from tests.db.conftest import Fresh, Shop
 
 ALICE = Identity(user_id="alice", team_id="red", tenant_id="acme")

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.errors import SourceError, SourceNotConfigured
+from groundhook.core.trace import recording
+from groundhook.core.types.events import TraceNode
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.db.database import open_database
-from groundhook.host.core.errors import SourceError, SourceNotConfigured
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import SearchRequest
 from tests.db.conftest import Shop, shop_models
 
 

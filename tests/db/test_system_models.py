@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.turn import Identity
 from tests.conftest import MakeApp
 
 USER = {

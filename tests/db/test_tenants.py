@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.db.database import Database, open_database
-from groundhook.host.core.errors import NotPermitted, SourceError
-from groundhook.host.core.types.model_options import ModelOptions
-from groundhook.host.core.types.model_spec import (
+from groundhook.core.errors import NotPermitted, SourceError
+from groundhook.core.types.model_options import ModelOptions
+from groundhook.core.types.model_spec import (
     CREATED_BY,
     SHARE,
     TEAM,
     TENANT,
     ModelSpec,
 )
-from groundhook.host.core.types.turn import Constraints, Identity
+from groundhook.core.types.turn import Constraints, Identity
+from groundhook.handlers.db.database import Database, open_database
 from tests.db.conftest import Fresh, Shop
 
 pytestmark = pytest.mark.timeout(240)  # a server may have to be made and started first

@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event, StreamEnd
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.events import Event, StreamEnd
+from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted

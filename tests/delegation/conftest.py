@@ -13,16 +13,16 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.config.environment import process_environment
-from groundhook.host.core.errors import DelegateError
-from groundhook.host.core.ports import Scope, SourceResult, accept_any
-from groundhook.host.core.types.delegation import (
+from groundhook.core.errors import DelegateError
+from groundhook.core.ports import Scope, SourceResult, accept_any
+from groundhook.core.types.delegation import (
     KeywordAnswer,
     KeywordAsk,
 )
-from groundhook.host.core.types.events import Event, Trace, TraceNode, Warned
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.uses import KEYWORD
+from groundhook.core.types.events import Event, Trace, TraceNode, Warned
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.uses import KEYWORD
+from groundhook.host.config.environment import process_environment
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp

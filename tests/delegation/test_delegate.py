@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.delegation import (
+from groundhook.core.types.delegation import (
     KeywordAnswer,
     KeywordAsk,
     QueryAnswer,
     RerankAnswer,
     WebAnswer,
 )
-from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.core.types.uses import KEYWORD
+from groundhook.core.types.events import Warned
+from groundhook.core.types.turn import Identity
+from groundhook.core.types.uses import KEYWORD
 from tests.conftest import MakeApp
 from tests.delegation.conftest import PROGRAM, QUESTION, AskingSource, Turn, requested
 from tests.turn.test_stream import end, scripted

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from groundhook import open_host
-from groundhook.host.output.delegation_doc import DOCUMENT, with_section
+from scripts.delegation_doc import DOCUMENT, with_section
 from tests.conftest import MakeApp
 from tests.delegation.conftest import AskingSource
 

@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.search import SearchResult
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.events import Warned
+from groundhook.core.types.search import SearchResult
+from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 from tests.turn.test_stream import scripted

@@ -7,7 +7,7 @@ from itertools import chain
 
 from hypothesis import strategies as st
 
-from groundhook.host.core.types.events import (
+from groundhook.core.types.events import (
     CitationSeen,
     Event,
     Failed,
@@ -24,7 +24,7 @@ from groundhook.host.core.types.events import (
     TraceNode,
     Warned,
 )
-from groundhook.host.core.types.search import Extent, Item
+from groundhook.core.types.search import Extent, Item
 
 HIDDEN = "/srv/secret"
 ITEMS = (

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.events import CitationSeen, Event, StreamEnd, StreamStart, Text
-from groundhook.host.core.types.search import Item
-from groundhook.host.dialects.audience import Audience
-from groundhook.host.dialects.ending import ending
-from groundhook.host.dialects.fold import Fold, Piece, run, steps
-from groundhook.host.dialects.native import Answer, Whole
-from groundhook.host.dialects.openai_chat import DONE, OpenAIChat, completion
-from groundhook.host.dialects.openwebui import answer_task, task_of
-from groundhook.host.dialects.places import address
+from groundhook.core.json_lines import line
+from groundhook.core.types.events import CitationSeen, Event, StreamEnd, StreamStart, Text
+from groundhook.core.types.search import Item
+from groundhook.host.output.dialects.audience import Audience
+from groundhook.host.output.dialects.ending import ending
+from groundhook.host.output.dialects.fold import Fold, Piece, run, steps
+from groundhook.host.output.dialects.native import Answer, Whole
+from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, completion
+from groundhook.host.output.dialects.openwebui import answer_task, task_of
+from groundhook.host.output.dialects.places import address
 from tests.dialects.logs import HIDDEN, ITEMS, LOGS
 
 PUBLIC = "https://tea.example"

@@ -7,9 +7,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.chats import KeptAnswer, KeptCitation
-from groundhook.host.core.types.events import (
+from groundhook.core.json_lines import line
+from groundhook.core.types.chats import KeptAnswer, KeptCitation
+from groundhook.core.types.events import (
     CitationSeen,
     Event,
     HookMessage,
@@ -22,8 +22,8 @@ from groundhook.host.core.types.events import (
     ToolResult,
     ToolStart,
 )
-from groundhook.host.core.types.search import Item
-from groundhook.host.dialects.kept import events_of, kept
+from groundhook.core.types.search import Item
+from groundhook.host.output.dialects.kept import events_of, kept
 from tests.dialects.logs import ITEMS, LOGS
 
 ITEM = ITEMS[0]

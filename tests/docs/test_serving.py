@@ -21,14 +21,14 @@ import httpx
 import pytest
 from ruamel.yaml import YAML
 
+from groundhook.core.server_settings import ServerSettings
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli.serve import command as serve_command
 from groundhook.host.config.agent_file import server_settings
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.server_settings import ServerSettings
 from groundhook.host.server.asgi import check_settings
-from groundhook.host.server.http_doc import DOCUMENT, document
-from groundhook.host.server.keys import Key, KeyFile, hash_of, id_of, make_key
+from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, make_key
+from scripts.http_doc import DOCUMENT, document
 from tests.docs.test_tutorial import BLOCK
 from tests.loops import run as run_apart
 from tests.server.conftest import (

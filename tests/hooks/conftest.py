@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 import pytest
 
-from groundhook.hooks.runner import open_engine
-from groundhook.host.core.errors import Place
-from groundhook.host.core.hook_engine import (
+from groundhook.core.errors import Place
+from groundhook.core.hook_engine import (
     HookEngine,
     HookScript,
     HookTurn,
 )
-from groundhook.host.core.settings import HookLimits
-from groundhook.host.core.types.search import Item, SearchRequest, SearchResult
-from groundhook.host.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
+from groundhook.core.settings import HookLimits
+from groundhook.core.types.search import Item, SearchRequest, SearchResult
+from groundhook.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
+from groundhook.hooks.runner import open_engine
 from tests.loops import in_a_task_of_its_own
 
 Answer = Callable[[SearchRequest], Awaitable[SearchResult]]

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+from groundhook.core.types.search import SearchRequest, SearchResult
 from groundhook.hooks.runner import open_engine
-from groundhook.host.core.types.search import SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services, one_item
 
 TOGETHER = 24  # runs in one worker

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.errors import HookLimit, HookThrew
-from groundhook.host.core.types.turn import NextPayload
+from groundhook.core.errors import HookLimit, HookThrew
+from groundhook.core.types.turn import NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 

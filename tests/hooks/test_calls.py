@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from groundhook.core.errors import HookThrew
+from groundhook.core.types.search import Item, RerankOptions, SearchRequest, SearchResult
 from groundhook.hooks.api.table import CALLS
-from groundhook.host.core.errors import HookThrew
-from groundhook.host.core.types.search import Item, RerankOptions, SearchRequest, SearchResult
 from tests.hooks.conftest import Hooks, Services
 
 

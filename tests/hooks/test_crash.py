@@ -16,12 +16,12 @@ import anyio.to_thread
 import psutil
 import pytest
 
+from groundhook.core.errors import HookCrashed, HookLimit, HostError
+from groundhook.core.types.search import SearchRequest, SearchResult
+from groundhook.core.types.turn import NextPayload
 from groundhook.hooks.engine import isolate_count
 from groundhook.hooks.pool import MOST_ALONE
 from groundhook.hooks.runner import open_engine
-from groundhook.host.core.errors import HookCrashed, HookLimit, HostError
-from groundhook.host.core.types.search import SearchRequest, SearchResult
-from groundhook.host.core.types.turn import NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 ABORTING = (

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.core.errors import HookCrashed
 from groundhook.hooks.engine import Isolate, Outcome, close_all, isolate_count
-from groundhook.host.core.errors import HookCrashed
 
 ROOT = Path(__file__).parents[2]
 ECHO = """(() => {

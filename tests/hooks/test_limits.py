@@ -8,9 +8,9 @@ import time
 import anyio
 import pytest
 
-from groundhook.host.core.errors import HookLimit
-from groundhook.host.core.types.search import SearchRequest, SearchResult
-from groundhook.host.core.types.turn import NextPayload
+from groundhook.core.errors import HookLimit
+from groundhook.core.types.search import SearchRequest, SearchResult
+from groundhook.core.types.turn import NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 ENDLESS = "function Create() { while (true) {} }"

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from groundhook.host.core.errors import HookError, HookReturnInvalid, HookThrew
-from groundhook.host.core.types.turn import Completion, Message, NextPayload
+from groundhook.core.errors import HookError, HookReturnInvalid, HookThrew
+from groundhook.core.types.turn import Completion, Message, NextPayload
 from tests.hooks.conftest import Hooks, Services
 
 

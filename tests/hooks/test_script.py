@@ -14,12 +14,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from groundhook.core.errors import HookSyntaxError
+from groundhook.core.hook_engine import HookScript
 from groundhook.hooks.compiler import Compiler
 from groundhook.hooks.engine import Outcome
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.script import Linker, Transpile
-from groundhook.host.core.errors import HookSyntaxError
-from groundhook.host.core.hook_engine import HookScript
 from tests.hooks.conftest import Hooks
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.core.errors import HookThrew, ServerUnreachable, UnknownName
-from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
-from groundhook.host.core.types.tools import ToolOutcome
+from groundhook.core.errors import HookThrew, ServerUnreachable, UnknownName
+from groundhook.core.types.servers import ServerCalling, ServerMethod, ToolAsk
+from groundhook.core.types.tools import ToolOutcome
 from tests.hooks.conftest import Hooks, Services
 
 

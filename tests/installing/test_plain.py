@@ -33,7 +33,7 @@ APP = {
 # Modules that need an extra by themselves; the modules that import them ask for it.
 DOORS = {
     "host.output.trace_export",
-    "handlers.db.servers",
+    "handlers.db.engines.servers",
     "handlers.kb.server.collections",
     "handlers.kb.server.filter",
     "handlers.kb.server.layout",
@@ -43,12 +43,12 @@ DOORS = {
     "handlers.kb.server.reader",
     "handlers.kb.server.search",
     "handlers.kb.server.store",
-    "handlers.web.bounded_body",
-    "host.mcp.sdk.errors",
-    "host.mcp.sdk.session",
-    "host.mcp.sdk.sse",
-    "host.mcp.sdk.stdio",
-    "host.storage.connection",
+    "handlers.web.providers.bounded_body",
+    "host.tools.mcp.sdk.errors",
+    "host.tools.mcp.sdk.session",
+    "host.tools.mcp.sdk.sse",
+    "host.tools.mcp.sdk.stdio",
+    "host.chats.storage.connection",
 }
 IMPORT_ALL = """
 import importlib, json, pkgutil, groundhook

@@ -10,25 +10,25 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.registry import Registry
+from groundhook.core.settings import (
+    SearchSettings,
+    UsesSettings,
+)
+from groundhook.core.types.collection_spec import (
+    ChunkSpec,
+    CollectionSpec,
+    EmbeddingSpec,
+)
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import (
-    SearchSettings,
-    UsesSettings,
-)
-from groundhook.host.core.types.collection_spec import (
-    ChunkSpec,
-    CollectionSpec,
-    EmbeddingSpec,
-)
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
 
 HASH = EmbeddingSpec(provider="hash", dimensions=64)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.core.types.documents import Block, Document
 from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.ingest.chunk import By, Chunk, chunks
 from groundhook.handlers.kb.reading.files import read
-from groundhook.host.core.types.documents import Block, Document
 
 WORDS = st.text(alphabet=st.sampled_from("abc défg.!? שלום知识\t"), min_size=1, max_size=60).filter(
     str.strip

@@ -14,11 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.core.errors import ConfigError
 from groundhook.handlers.kb.embedded.collection import BATCH, Collection
 from groundhook.handlers.kb.embedded.manifest import Manifest
-from groundhook.handlers.kb.messages import as_mapping, pack_vector
-from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
-from groundhook.host.core.errors import ConfigError
+from groundhook.handlers.kb.store.messages import as_mapping, pack_vector
+from groundhook.handlers.kb.store.port import (
+    Answer,
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    Question,
+)
 
 MADE = CollectionSettings(provider="test", model="test", dimensions=2, language="english")
 PASSAGES = 3 * BATCH

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.app_settings import KBStorageSettings, QdrantSettings
+from groundhook.core.errors import ConfigError, NotPermitted, SourceNotConfigured, UsageError
+from groundhook.core.types.collection_spec import EmbeddingSpec, FieldSpec
+from groundhook.core.types.search import KBOptions
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.opening import open_kb
-from groundhook.host.core.app_settings import KBStorageSettings, QdrantSettings
-from groundhook.host.core.errors import ConfigError, NotPermitted, SourceNotConfigured, UsageError
-from groundhook.host.core.types.collection_spec import EmbeddingSpec, FieldSpec
-from groundhook.host.core.types.search import KBOptions
 from tests.kb.conftest import HASH, Writes, providers, scope, search, spec
 from tests.loopback.qdrant import Qdrant, qdrant
 

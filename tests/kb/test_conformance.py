@@ -19,11 +19,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from groundhook.core.app_settings import QdrantSettings
+from groundhook.core.errors import ConfigError, NotPermitted, StorageError
+from groundhook.core.types.filters import Both, Exists, Not, OneOf, Range
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.messages import pack_vector, unpack_vector
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
+from groundhook.handlers.kb.store.port import (
     Answer,
     CollectionSettings,
     FullDocument,
@@ -31,9 +34,6 @@ from groundhook.handlers.kb.store import (
     Question,
     VectorStore,
 )
-from groundhook.host.core.app_settings import QdrantSettings
-from groundhook.host.core.errors import ConfigError, NotPermitted, StorageError
-from groundhook.host.core.types.filters import Both, Exists, Not, OneOf, Range
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 from tests.loops import run

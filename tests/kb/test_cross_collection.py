@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.search_results import merge
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.types.collection_spec import (
     ChunkSpec,
     EmbeddingSpec,
 )
-from groundhook.host.core.types.search import Item
+from groundhook.core.types.search import Item
+from groundhook.handlers.kb.search.results import merge
 from tests.kb.conftest import Opens, Writes, search, spec
 
 

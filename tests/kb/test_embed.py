@@ -14,6 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from groundhook.core.errors import ConfigError
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import (
+    CollectionSpec,
+    EmbeddingSpec,
+)
 from groundhook.handlers.kb.embed import (
     HashEmbedder,
     TokenCounter,
@@ -24,12 +30,6 @@ from groundhook.handlers.kb.embed import (
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
 from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine
 from groundhook.handlers.kb.language import normalise
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import (
-    CollectionSpec,
-    EmbeddingSpec,
-)
 from tests.kb.conftest import Opens, Writes, providers, search, spec
 
 EMBEDDERS = ["builtin", "hash"]

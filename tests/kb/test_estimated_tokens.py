@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.core.tokens import estimated_tokens
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
-from groundhook.host.core.tokens import estimated_tokens
 
 # Each with its tokens in o200k_base (tiktoken 0.14), DeepSeek (litellm 1.109) and Tekken
 # (mistral-common 1.13), as counted once: their vocabularies are too large for the tests.

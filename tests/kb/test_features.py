@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.ranking import selection
-from groundhook.handlers.kb.store import Hit
-from groundhook.host.core.errors import NotPermitted, UsageError
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.errors import NotPermitted, UsageError
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.types.collection_spec import (
     ChunkSpec,
     CollectionSpec,
     FieldSpec,
     PermissionSpec,
 )
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
+from groundhook.handlers.kb.ranking import selection
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import Hit
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 
 FIELDS = {

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from groundhook.core.errors import UsageError
+from groundhook.core.types.fields import FieldType, field_value
+from groundhook.core.types.filters import dumped, fit_filter, loaded, parse_filter
 from groundhook.handlers.kb.embedded.collection import Collection
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.fields import FieldType, field_value
-from groundhook.host.core.types.filters import dumped, fit_filter, loaded, parse_filter
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage, Question
 
 FIELDS: dict[str, FieldType] = {
     "tag": "keyword",

@@ -10,10 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.core.errors import StorageError
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
-from groundhook.host.core.errors import StorageError
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import (
+    Answer,
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    Question,
+)
 from tests.loops import run
 
 MADE = CollectionSettings(provider="test", model="test", dimensions=256, language="english")

@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 
 from groundhook import open_host
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.host.core.types.turn import Identity
 from tests.conftest import MakeApp
 
 HOOK = """

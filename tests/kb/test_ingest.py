@@ -19,19 +19,19 @@ import pytest
 from rich.console import Console
 from rich.filesize import decimal
 
-from groundhook.handlers.kb.embed import HashEmbedder
-from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
-from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.host.cli.progress import ProgressLines
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.errors import StorageError, UnknownName, UsageError
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.errors import StorageError, UnknownName, UsageError
+from groundhook.core.types.collection_spec import (
     ChunkSpec,
     EmbeddingSpec,
     FieldSpec,
     RowSpec,
 )
-from groundhook.host.core.types.fields import FieldType
+from groundhook.core.types.fields import FieldType
+from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.handlers.kb.ingest.report import MOST_ROWS, AddReport
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
+from groundhook.host.cli.progress import ProgressLines
 from tests.kb.conftest import Counting, Opens, Writes, search, spec
 
 

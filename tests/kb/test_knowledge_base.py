@@ -11,10 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embed import EmbedderFactory
-from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.errors import (
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.errors import (
     ConfigError,
     NotPermitted,
     SourceNotConfigured,
@@ -22,16 +20,18 @@ from groundhook.host.core.errors import (
     UnknownName,
     UsageError,
 )
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.trace import recording
+from groundhook.core.types.collection_spec import (
     AnalyserSpec,
     ChunkSpec,
     CollectionSpec,
     EmbeddingSpec,
     FieldSpec,
 )
-from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.search import Extent, Item, SearchRequest
+from groundhook.core.types.events import TraceNode
+from groundhook.core.types.search import Extent, Item, SearchRequest
+from groundhook.handlers.kb.embed import EmbedderFactory
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, end_worker, scope, search, spec
 from tests.kb.test_read import pdf
 

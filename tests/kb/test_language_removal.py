@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embed import HashEmbedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.kb.conftest import Opens, Writes, search, spec
 
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from groundhook.handlers.kb.balance import Balance, add_sums, format_sums, parse_sums, sum_vectors
-from groundhook.handlers.kb.messages import pack_vector
 from groundhook.handlers.kb.ranking.scale import Scale
-from groundhook.handlers.kb.store import Question
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import Question
 
 ENGLISH = [[1.0, 0.1 * n, 0.0] for n in range(12)]
 HEBREW = [[0.2, 0.1 * n, 1.0] for n in range(8)]

@@ -20,8 +20,8 @@ from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import Folder
 from groundhook.handlers.kb.embedded.optimise import Optimiser
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage, Question
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage, Question
 
 MADE = CollectionSettings(
     provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.errors import UsageError
+from groundhook.core.ports import SourceResult
+from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.ports import SourceResult
-from groundhook.host.core.types.search import SearchRequest
 from tests.kb.conftest import Opens, Writes, scope, spec
 
 FRUIT = ("pear", "plum", "fig", "apple", "quince")

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import open_host
+from groundhook.core.types.events import StreamEnd
+from groundhook.core.types.search import Extent, Item
 from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.ranking.passage import SPARE, parts
 from groundhook.handlers.kb.ranking.units import REMEMBERED, labels, units
-from groundhook.host.core.types.events import StreamEnd
-from groundhook.host.core.types.search import Extent, Item
 from tests.conftest import MakeApp
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.kb.test_features import ask

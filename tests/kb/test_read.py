@@ -12,9 +12,9 @@ from pypdf import PdfReader, PdfWriter
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
+from groundhook.core.errors import IngestError
+from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.files import read
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.types.documents import Document
 
 
 def pdf(*pages: str, title: str = "") -> bytes:

@@ -14,8 +14,8 @@ import pytest
 
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.embedded.folder import read_ahead
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import CollectionSettings, FullDocument, Passage
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage
 from tests.kb.conftest import end_worker
 
 SIZE = 256 * mmap.PAGESIZE

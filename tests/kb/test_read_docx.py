@@ -8,11 +8,11 @@ import zipfile
 
 import pytest
 
+from groundhook.core.errors import IngestError
+from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.reading.files import read
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.types.documents import Document
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

@@ -23,8 +23,8 @@ from reportlab.platypus import (
     Table,
 )
 
+from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.files import read
-from groundhook.host.core.types.documents import Document
 
 STYLES = getSampleStyleSheet()
 LINES = "Everybody has thirty days of paid leave in a year. " * 4

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.core.errors import IngestError
+from groundhook.core.types.collection_spec import RowSpec
 from groundhook.handlers.kb.reading.columns import Columns
 from groundhook.handlers.kb.reading.rows import LARGEST_ROW, Row, feed_rows, file_rows
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.types.collection_spec import RowSpec
 
 
 def rows(tmp_path: Path, name: str, text: str | bytes) -> list[Row]:

@@ -16,18 +16,24 @@ import pytest
 import trustme
 from qdrant_client import AsyncQdrantClient
 
-from groundhook.handlers.kb.messages import pack_vector
+from groundhook.core.app_settings import (
+    KBStorageSettings,
+    QdrantSettings,
+)
+from groundhook.core.errors import ConfigError, StorageError
 from groundhook.handlers.kb.opening import open_kb
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.filter import of_records
 from groundhook.handlers.kb.server.layout import alias
 from groundhook.handlers.kb.server.store import ServerStore
-from groundhook.handlers.kb.store import Answer, CollectionSettings, FullDocument, Passage, Question
-from groundhook.host.core.app_settings import (
-    KBStorageSettings,
-    QdrantSettings,
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import (
+    Answer,
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    Question,
 )
-from groundhook.host.core.errors import ConfigError, StorageError
 from tests.kb.conftest import Writes, providers, search, spec
 from tests.loopback.qdrant import Qdrant, qdrant
 from tests.loopback.qdrant_grpc import grpc_door

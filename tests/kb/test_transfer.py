@@ -16,20 +16,20 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.handlers.kb.ingest.throttle import CORES
-from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.handlers.kb.opening import open_kb
-from groundhook.host.core.app_settings import (
+from groundhook.core.app_settings import (
     KBStorageSettings,
     QdrantSettings,
 )
-from groundhook.host.core.errors import ConfigError, StorageError, UsageError
-from groundhook.host.core.types.collection_spec import (
+from groundhook.core.errors import ConfigError, StorageError, UsageError
+from groundhook.core.types.collection_spec import (
     AnalyserSpec,
     ChunkSpec,
     EmbeddingSpec,
     FieldSpec,
 )
+from groundhook.handlers.kb.ingest.throttle import CORES
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
+from groundhook.handlers.kb.opening import open_kb
 from tests.kb.conftest import Counting, Opens, Writes, providers, search, spec
 from tests.loopback.qdrant import qdrant
 
@@ -155,7 +155,7 @@ from pathlib import Path
 from groundhook.handlers.kb.opening import open_kb
 from tests.kb.conftest import providers, spec
 from tests.kb.test_transfer import SMALL, TOGETHER
-from groundhook.host.core.app_settings import KBStorageSettings
+from groundhook.core.app_settings import KBStorageSettings
 
 async def main(state):
     declared = {"docs": spec("docs", embedding=SMALL)}

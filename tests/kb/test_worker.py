@@ -21,20 +21,20 @@ import anyio.to_thread
 import psutil
 import pytest
 
+from groundhook.core.errors import SourceNotConfigured, StorageError
+from groundhook.core.types.collection_spec import EmbeddingSpec
+from groundhook.core.workers import interpreter
 from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedded import client as embedded
 from groundhook.handlers.kb.embedded.client import KBClient
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     FullDocument,
     Passage,
     Question,
     StoreProgress,
 )
-from groundhook.host.core.errors import SourceNotConfigured, StorageError
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
-from groundhook.host.core.workers import interpreter
 from tests.kb.conftest import Opens, Writes, scope, search, spec
 
 MADE = CollectionSettings(provider="test", model="test", dimensions=4, language="english")
@@ -599,7 +599,7 @@ import anyio, sys
 from pathlib import Path
 from groundhook.handlers.kb.opening import open_kb
 from tests.kb.conftest import providers, spec
-from groundhook.host.core.app_settings import KBStorageSettings
+from groundhook.core.app_settings import KBStorageSettings
 
 async def main(state, folder):
     async with open_kb(Path(state), {"docs": spec("docs")}, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ModelContextExceeded,
     ModelError,
     ModelNotConfigured,
@@ -17,7 +17,7 @@ from groundhook.host.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.host.core.ports import (
+from groundhook.core.ports import (
     Delta,
     Finished,
     ModelCall,
@@ -25,9 +25,9 @@ from groundhook.host.core.ports import (
     TextDelta,
     ToolDelta,
 )
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.sampling import Sampling
-from groundhook.host.core.types.turn import Message
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.sampling import Sampling
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.anthropic import AnthropicConnector
 from tests.conftest import MakeApp
 from tests.keys import key

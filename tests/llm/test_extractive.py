@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundhook.host.core.ports import Finished, ModelCall, TextDelta
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Message
+from groundhook.core.ports import Finished, ModelCall, TextDelta
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.extractive import ExtractiveConnector
 
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event
+from groundhook.core.types.events import Event
 from tests.conftest import MakeApp
 from tests.keys import key
 from tests.loopback.chat import answer, chunk

@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 from pydantic import TypeAdapter
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ModelContextExceeded,
     ModelError,
     ModelGarbled,
@@ -24,9 +24,9 @@ from groundhook.host.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.host.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.turn import Message
+from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.llm.request import needs_key, request
 from tests.loopback.chat import answer, chunk

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from groundhook.host.core.errors import ModelContextExceeded, ModelRefused, ModelStalled
-from groundhook.host.core.ports import Finished, TextDelta
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.uses import KEYWORD
+from groundhook.core.errors import ModelContextExceeded, ModelRefused, ModelStalled
+from groundhook.core.ports import Finished, TextDelta
+from groundhook.core.trace import recording
+from groundhook.core.types.events import TraceNode
+from groundhook.core.types.uses import KEYWORD
 from groundhook.host.llm.openai import OpenAIConnector
 from tests.llm.test_openai import CALL, PATH, ask, ask_until_it_fails, spec
 from tests.loopback.chat import answer, chunk

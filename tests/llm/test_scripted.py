@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.errors import ConfigError, ModelError, ModelStalled, ModelTruncated
-from groundhook.host.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.errors import ConfigError, ModelError, ModelStalled, ModelTruncated
+from groundhook.core.ports import Connector, Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Message
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.scripted import ScriptedConnector
 
 CALL = ModelCall(

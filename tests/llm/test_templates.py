@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.turn import Message
+from groundhook.core.ports import ModelCall
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.request import request
-from groundhook.host.turn.prompt import build_prompt
+from groundhook.host.turn.prompt.source_block import build_prompt
 
 ALTERNATE = """
 {%- set turn = namespace(n=0) -%}

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.events import Event, TraceNode
+from groundhook.core.trace import recording
+from groundhook.core.types.events import Event, TraceNode
 from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp

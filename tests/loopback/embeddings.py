@@ -12,8 +12,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embed import HashEmbedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.loopback.server import Json, Received, Reply
 
 SIZE = 1024

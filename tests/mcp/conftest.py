@@ -20,11 +20,11 @@ from typing import Any
 import portalocker
 import pytest
 
+from groundhook.core.types.server_spec import ServerSpec
 from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.environment import process_environment
-from groundhook.host.core.types.server_spec import ServerSpec
-from groundhook.host.mcp.servers import Servers, open_servers
-from groundhook.host.mcp.shapes import value_of
+from groundhook.host.tools.mcp.servers import Servers, open_servers
+from groundhook.host.tools.mcp.shapes import value_of
 
 SERVER = str(Path(__file__).with_name("server.py"))
 PUBLISHED = {"server-everything": "2026.8.31", "server-memory": "2026.8.31"}

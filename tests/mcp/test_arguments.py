@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.app.check import check
+from groundhook.core.types.servers import ListedServer, parse_listed
+from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.types.servers import ListedServer, parse_listed
-from groundhook.host.mcp.arguments import problems_of, validator_of
+from groundhook.host.tools.mcp.arguments import problems_of, validator_of
 from tests.conftest import MakeApp
 from tests.turn.test_stream import of, run
 

@@ -17,16 +17,16 @@ import anyio
 import psutil
 import pytest
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     HostError,
     ServerMalformed,
     ServerRefused,
     ServerTimeout,
     ServerUnreachable,
 )
-from groundhook.host.mcp.program import Program, open_program
-from groundhook.host.mcp.sdk import session
-from groundhook.host.mcp.servers import Servers, open_servers
+from groundhook.host.tools.mcp.program import Program, open_program
+from groundhook.host.tools.mcp.sdk import session
+from groundhook.host.tools.mcp.servers import Servers, open_servers
 from tests.loopback.server import Json, serving
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 
@@ -350,9 +350,9 @@ CTRL_C = """
 import sys
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
-from groundhook.host.mcp.program import Program, open_program
-from groundhook.host.mcp.sdk import session
-from groundhook.host.mcp.servers import open_servers
+from groundhook.host.tools.mcp.program import Program, open_program
+from groundhook.host.tools.mcp.sdk import session
+from groundhook.host.tools.mcp.servers import open_servers
 from tests.mcp.conftest import declared, stdio
 
 async def work():

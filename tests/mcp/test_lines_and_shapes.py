@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.app.check import check
+from groundhook.core.errors import ToolFailed
+from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.errors import ToolFailed
-from groundhook.host.mcp.lines import EDGE, LineSplitter, Oversize
-from groundhook.host.mcp.shapes import (
+from groundhook.host.tools.mcp.lines import EDGE, LineSplitter, Oversize
+from groundhook.host.tools.mcp.shapes import (
     answered_id,
     function_schema,
     is_read_only,

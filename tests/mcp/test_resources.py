@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.turn import Message
+from groundhook.core.types.events import Event
+from groundhook.core.types.turn import Message
 from groundhook.host.turn.content import user_data
 from groundhook.host.turn.resources import LONGEST, passages
 from tests.conftest import MakeApp

@@ -12,8 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.config.environment import process_environment
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ServerMalformed,
     ServerNotConfigured,
     ServerRefused,
@@ -22,7 +21,8 @@ from groundhook.host.core.errors import (
     UnknownName,
     UsageError,
 )
-from groundhook.host.mcp.servers import Servers, open_servers
+from groundhook.host.config.environment import process_environment
+from groundhook.host.tools.mcp.servers import Servers, open_servers
 from tests.loopback.server import Html, Json, serving
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
 
@@ -384,5 +384,5 @@ async def _listening(port: int) -> None:
 
 
 def test_the_sdk_is_not_loaded_before_a_server_is_used() -> None:
-    code = "import sys, groundhook.host.mcp.servers; sys.exit('mcp' in sys.modules)"
+    code = "import sys, groundhook.host.tools.mcp.servers; sys.exit('mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -15,12 +15,12 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from groundhook import Host, open_host
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.server.mcp_caller import McpCaller
-from groundhook.host.server.mcp_server import mcp_server
-from groundhook.host.server.mcp_sources import McpSources
-from groundhook.host.server.mcp_tools import McpTools
-from groundhook.host.server.secret import Secret
+from groundhook.core.types.turn import Identity
+from groundhook.host.server.identity.secret import Secret
+from groundhook.host.server.mcp.caller import McpCaller
+from groundhook.host.server.mcp.server import mcp_server
+from groundhook.host.server.mcp.sources import McpSources
+from groundhook.host.server.mcp.tools import McpTools
 from groundhook.plugins import Needs, Plugin, Plugins, Tool, ToolScope
 from tests.cli.conftest import COMMAND
 from tests.conftest import MakeApp

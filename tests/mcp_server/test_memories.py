@@ -15,13 +15,13 @@ from mcp import Client, MCPError
 from mcp.types import TextResourceContents
 
 from groundhook import Host, open_host
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.server.keys import make_key
-from groundhook.host.server.mcp_caller import McpCaller
-from groundhook.host.server.mcp_server import mcp_server
-from groundhook.host.server.mcp_sources import McpSources
-from groundhook.host.server.mcp_tools import McpTools
-from groundhook.host.server.secret import Secret
+from groundhook.core.types.turn import Identity
+from groundhook.host.server.identity.keys import make_key
+from groundhook.host.server.identity.secret import Secret
+from groundhook.host.server.mcp.caller import McpCaller
+from groundhook.host.server.mcp.server import mcp_server
+from groundhook.host.server.mcp.sources import McpSources
+from groundhook.host.server.mcp.tools import McpTools
 from tests.loops import run as run_apart
 from tests.mcp_server.test_mcp_server import structured, text_of
 from tests.server.conftest import serving, settings

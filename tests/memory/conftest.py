@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.core.app_settings import MemorySettings, StoreSettings
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.memory.memory import Memory, Namespace, open_memory
+from groundhook.core.app_settings import MemorySettings, StoreSettings
+from groundhook.core.types.turn import Identity
+from groundhook.host.chats.memory.memory import Memory, Namespace, open_memory
 from tests.loopback.databases import own_schema
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)

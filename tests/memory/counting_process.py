@@ -9,9 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from groundhook.host.core.app_settings import MemorySettings
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.memory.memory import open_memory
+from groundhook.core.app_settings import MemorySettings
+from groundhook.core.types.turn import Identity
+from groundhook.host.chats.memory.memory import open_memory
 
 
 async def count(path: Path, times: int) -> None:

@@ -16,9 +16,9 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from groundhook.host.core.app_settings import MemorySettings, StoreSettings
-from groundhook.host.core.errors import StorageError
-from groundhook.host.memory.memory import Memory, Namespace, open_memory
+from groundhook.core.app_settings import MemorySettings, StoreSettings
+from groundhook.core.errors import StorageError
+from groundhook.host.chats.memory.memory import Memory, Namespace, open_memory
 from tests.memory.conftest import ADA, LIMITS, Clock
 
 

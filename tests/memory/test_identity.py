@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.app_settings import StoreSettings
-from groundhook.host.core.errors import NotPermitted, UnknownName
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.memory.memory import Memory, open_memory, space_of
+from groundhook.core.app_settings import StoreSettings
+from groundhook.core.errors import NotPermitted, UnknownName
+from groundhook.core.types.turn import Identity
+from groundhook.host.chats.memory.memory import Memory, open_memory, space_of
 from tests.memory.conftest import ADA, LIMITS, Clock
 
 ids = st.text(st.sampled_from('ab"],\\ \ud800'), max_size=3)

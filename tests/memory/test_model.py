@@ -15,10 +15,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from groundhook.host.core.app_settings import MemorySettings
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.memory.memory import Memory, Namespaces, open_memory
+from groundhook.core.app_settings import MemorySettings
+from groundhook.core.errors import UsageError
+from groundhook.core.types.turn import Identity
+from groundhook.host.chats.memory.memory import Memory, Namespaces, open_memory
 from tests.memory.conftest import Clock
 
 LIMITS = MemorySettings(keys=4)

@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.core.errors import UsageError
-from groundhook.host.memory.memory import Namespace
+from groundhook.core.errors import UsageError
+from groundhook.host.chats.memory.memory import Namespace
 from tests.memory.conftest import Clock
 
 

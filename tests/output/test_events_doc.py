@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundhook.host.output.events_doc import DOCUMENT, document
+from scripts.events_doc import DOCUMENT, document
 
 ROOT = Path(__file__).parents[2]
 

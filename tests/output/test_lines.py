@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.error_events import error_events
-from groundhook.host.core.errors import ConfigError, Place
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
-from groundhook.host.core.types.search import Item
+from groundhook.core.error_events import error_events
+from groundhook.core.errors import ConfigError, Place
+from groundhook.core.json_lines import line
+from groundhook.core.types.events import EVENT, SearchFound, StreamEnd, Text, Trace, TraceNode
+from groundhook.core.types.search import Item
 
 JSON = st.recursive(
     st.none()

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.hook_messages import (
+from groundhook.core.hook_messages import (
     DEEPEST,
     MessageState,
     added_text,
@@ -17,7 +17,7 @@ from groundhook.host.core.hook_messages import (
     step,
     text_in,
 )
-from groundhook.host.core.types.events import HookMessage, MessageAction, Text
+from groundhook.core.types.events import HookMessage, MessageAction, Text
 
 KEYS = st.sampled_from(["a", "b", "props", "content", "0"])
 PATHS = st.lists(KEYS, max_size=4).map(".".join)

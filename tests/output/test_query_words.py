@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.db.dsl import parse
+from groundhook.handlers.db.query.dsl import parse
 from groundhook.host.output.query_words import in_words
 
 PHRASES: dict[str, dict[str, Any]] = {

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from groundhook.host.core.hook_messages import message_text
-from groundhook.host.core.types.events import (
+from groundhook.core.hook_messages import message_text
+from groundhook.core.types.events import (
     STOPPED,
     CitationSeen,
     Cited,
@@ -34,7 +34,7 @@ from groundhook.host.core.types.events import (
     TraceNode,
     Warned,
 )
-from groundhook.host.core.types.search import Extent, Item, Sentences
+from groundhook.core.types.search import Extent, Item, Sentences
 from groundhook.host.output.single_lines import safe_link
 from groundhook.host.output.terminal import Terminal, console
 

@@ -13,8 +13,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from groundhook import ConfigError, open_host
-from groundhook.host.core.app_settings import TraceExportSettings
-from groundhook.host.core.types.events import TraceNode
+from groundhook.core.app_settings import TraceExportSettings
+from groundhook.core.types.events import TraceNode
 from groundhook.host.output.trace_export import TraceExport, endpoint_of, headers_of
 from tests.conftest import MakeApp
 from tests.loopback.server import Hang, Json, Loopback, Reply, serving

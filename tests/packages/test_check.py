@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.app.check import check
+from groundhook.core.errors import UnknownName
+from groundhook.core.types.model_schema import schema_errors
+from groundhook.host.check.check import check
 from groundhook.host.config.environment import process_environment
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.errors import UnknownName
-from groundhook.host.core.types.model_schema import schema_errors
 from tests.conftest import MakeApp
 
 HERE = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundhook.hooks.api.table import MISSING_ON_CTX
-from groundhook.host.app.yao_checks import FOLDERS, yao_notes
+from groundhook.host.check.yao import FOLDERS, yao_notes
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 

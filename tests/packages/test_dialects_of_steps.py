@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event
+from groundhook.core.types.events import Event
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 from tests.turn.test_agents import value

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.problems import Problem
+from groundhook.core.problems import Problem
 from groundhook.host.testing.runner import Result, open_runner
 from tests.conftest import MakeApp
 

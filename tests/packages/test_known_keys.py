@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from groundhook.host.app.check import check
+from groundhook.core.errors import ConfigError
+from groundhook.core.ports import ModelCall
+from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.sampling import Sampling
+from groundhook.core.types.tools import Tool
+from groundhook.core.types.turn import Message
+from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.ports import ModelCall
-from groundhook.host.core.types.connector_spec import ConnectorSpec
-from groundhook.host.core.types.sampling import Sampling
-from groundhook.host.core.types.tools import Tool
-from groundhook.host.core.types.turn import Message
 from groundhook.host.llm.anthropic_request import request as to_anthropic
 from groundhook.host.llm.request import UNSEEN_IMAGE, request
 from tests.conftest import MakeApp

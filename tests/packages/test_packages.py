@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.app.check import check
+from groundhook.core.errors import ConfigError, ConfigErrors, UnknownName
+from groundhook.core.types.turn import CreateReturn, TurnOptions
+from groundhook.host.check.check import check
 from groundhook.host.config import tree
 from groundhook.host.config.packages import load_app
 from groundhook.host.config.resolve import explain
-from groundhook.host.core.errors import ConfigError, ConfigErrors, UnknownName
-from groundhook.host.core.types.turn import CreateReturn, TurnOptions
 from tests.conftest import MakeApp
 
 MODEL = '{"table": {"name": "t"}, "columns": [{"name": "id", "type": "ID"}]}'

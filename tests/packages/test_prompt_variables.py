@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import open_host
-from groundhook.host.app.check import check
+from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
 from groundhook.host.config.variables import Values, as_data
 from tests.conftest import MakeApp

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event
+from groundhook.core.types.events import Event
 from groundhook.host.testing.canned import CannedSource
 from groundhook.host.testing.runner import Result, open_runner
 from tests.cli.conftest import run_in

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event
+from groundhook.core.types.events import Event
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.cli.conftest import run_in

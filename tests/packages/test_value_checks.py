@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.errors import ConfigError
+from groundhook.core.errors import ConfigError
 from tests.conftest import MakeApp
 
 AGENT, PACKAGE, COLLECTION = "agent/agent.yml", "assistants/a/package.yao", "kb/docs.kb.yao"

@@ -16,7 +16,7 @@ import groundhook.memory
 import groundhook.plugins
 import groundhook.sync
 import groundhook.testing
-from groundhook.host.core import errors
+from groundhook.core import errors
 
 ROOT = Path(__file__).parents[2]
 EVENTS = [

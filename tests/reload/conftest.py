@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from groundhook import Host, open_host
+from groundhook.core.types.events import Event
 from groundhook.host.app.reload import Swap
-from groundhook.host.core.types.events import Event
 from tests.conftest import MakeApp
 
 HOOK = "function Create() { return { metadata: { version: VERSION } }; }\n"

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.errors import HookSyntaxError, UnknownName
+from groundhook.core.errors import HookSyntaxError, UnknownName
 from tests.conftest import MakeApp
 from tests.reload.conftest import FILES, HOOK, Author
 

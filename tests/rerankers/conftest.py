@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.ports import Ranked, Reranker, Scope
-from groundhook.host.core.settings import RerankSettings, SearchSettings, UsesSettings
-from groundhook.host.core.types.events import StreamEnd
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.core.types.uses import JsonReply
+from groundhook.core.ports import Ranked, Reranker, Scope
+from groundhook.core.settings import RerankSettings, SearchSettings, UsesSettings
+from groundhook.core.types.events import StreamEnd
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Identity
+from groundhook.core.types.uses import JsonReply
 from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.rerankers.delegated import DelegatedReranker
 from tests.keys import key
@@ -49,7 +49,7 @@ def items(count: int, **fields: Any) -> list[Item]:
 
 @dataclass
 class Servers:
-    """`host.core.ports.ToolServers` with one server `judge`, whose tool returns
+    """`core.ports.ToolServers` with one server `judge`, whose tool returns
     `answer(arguments)`."""
 
     answer: Callable[[Mapping[str, Any]], Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.ports import Ranked
-from groundhook.host.core.settings import RerankSettings, WeightSettings
-from groundhook.host.core.types.search import Item, SearchResult
+from groundhook.core.errors import RerankError
+from groundhook.core.ports import Ranked
+from groundhook.core.settings import RerankSettings, WeightSettings
+from groundhook.core.types.search import Item, SearchResult
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 from groundhook.rerankers.score import ScoreReranker
 from tests.rerankers.conftest import Rig, items, scope_with

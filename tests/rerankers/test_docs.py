@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from groundhook import open_host
-from groundhook.host.core.settings import RerankSettings
+from groundhook.core.settings import RerankSettings
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.rerankers.test_turns import order, warnings

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.ports import Ranked
-from groundhook.host.core.settings import RerankSettings, Settings, WeightSettings
-from groundhook.host.core.types.delegation import RerankAnswer
-from groundhook.host.core.types.search import Item, RerankOptions, SearchResult
+from groundhook.core.ports import Ranked
+from groundhook.core.settings import RerankSettings, Settings, WeightSettings
+from groundhook.core.types.delegation import RerankAnswer
+from groundhook.core.types.search import Item, RerankOptions, SearchResult
 from groundhook.host.search.merge import apply_ranking, pool
 from groundhook.host.search.reranking import choose, options_of
 from groundhook.rerankers.delegated import ranking

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.settings import RerankSettings
+from groundhook.core.errors import RerankError
+from groundhook.core.settings import RerankSettings
 from tests.kb.embedders.make_tiny import cross_encoder
 from tests.rerankers.conftest import items, scope_with
 from tests.rerankers.model_reranker import open_model_reranker

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.settings import RerankSettings
+from groundhook.core.errors import RerankError
+from groundhook.core.settings import RerankSettings
 from groundhook.rerankers.endpoint import rerank_url
 from groundhook.rerankers.model import choose_provider, rerank_providers
 from tests.loopback.server import Cut, Hang, Html, Json, Loopback, Reply, Trickle

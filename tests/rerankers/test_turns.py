@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from groundhook import open_host
+from groundhook.core.errors import RerankError
+from groundhook.core.ports import Ranked
+from groundhook.core.types.events import Event
 from groundhook.host.app.plugins import Plugin, Plugins
-from groundhook.host.core.errors import RerankError
-from groundhook.host.core.ports import Ranked
-from groundhook.host.core.types.events import Event
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, Loopback

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.host.core.types.events import Event, StreamEnd
+from groundhook.core.types.events import Event, StreamEnd
 
 REPOSITORY = Path(__file__).parent.parent.parent
 PAGES = ("citations.md", "turns.md")

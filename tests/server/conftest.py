@@ -20,13 +20,13 @@ import httpx
 import pytest
 import uvicorn
 
+from groundhook.core.app_settings import StoreSettings
+from groundhook.host.chats.storage.opening import open_storage
 from groundhook.host.chats.tables import CHATS
-from groundhook.host.core.app_settings import StoreSettings
 from groundhook.host.server.asgi import ServerArguments, settings_of
-from groundhook.host.server.caller import ALL_SCOPES
-from groundhook.host.server.keys import Key, hash_of, id_of, make_key
+from groundhook.host.server.identity.caller import ALL_SCOPES
+from groundhook.host.server.identity.keys import Key, hash_of, id_of, make_key
 from groundhook.host.server.process import config_of, listen
-from groundhook.host.storage.opening import open_storage
 from tests.loopback.databases import own_schema
 
 LOCAL = make_key()

@@ -20,12 +20,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from groundhook.core.errors import ConfigError, StorageError
+from groundhook.core.server_settings import ServerSettings
 from groundhook.host.cli.main import run
-from groundhook.host.core.errors import ConfigError, StorageError
-from groundhook.host.core.server_settings import ServerSettings
-from groundhook.host.server import tokens as tokens_module
 from groundhook.host.server.asgi import check_settings
-from groundhook.host.server.secret import FILE, Secret
+from groundhook.host.server.identity import tokens as tokens_module
+from groundhook.host.server.identity.secret import FILE, Secret
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served
 
 ISSUER, AUDIENCE = "https://id.example", "groundhook"

@@ -13,13 +13,13 @@ import anyio
 import anyio.lowlevel
 
 from groundhook import open_host
+from groundhook.core.server_settings import StreamSettings
+from groundhook.core.types.events import Event
 from groundhook.host.app.host import Host
-from groundhook.host.core.server_settings import StreamSettings
-from groundhook.host.core.types.events import Event
-from groundhook.host.dialects.audience import Audience
-from groundhook.host.server.running import ServerTurn, TurnParameters
-from groundhook.host.server.sse import SSE, NativeWriter, StreamAnswer
-from groundhook.host.server.turns import ServerTurns, open_server_turns
+from groundhook.host.output.dialects.audience import Audience
+from groundhook.host.server.turns.running import ServerTurn, TurnParameters
+from groundhook.host.server.turns.sse import SSE, NativeWriter, StreamAnswer
+from groundhook.host.server.turns.turns import ServerTurns, open_server_turns
 from tests.conftest import MakeApp
 
 APP = {

@@ -12,7 +12,7 @@ from threading import Thread
 import httpx
 import pytest
 
-from groundhook.host.server import kept_turns
+from groundhook.host.server.turns import kept_turns
 from tests.server.conftest import APP, LOCAL, Served, serving, settings, sse, started, write
 
 LATE = {"assistant": "late", "text": "When?"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.server.table import ENDPOINTS
+from groundhook.host.server.api.table import ENDPOINTS
 from tests.kb.test_read import pdf
 from tests.loops import run as run_apart
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write

@@ -15,8 +15,8 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent
 
-from groundhook.host.server.caller import ALL_SCOPES
-from groundhook.host.server.keys import make_key
+from groundhook.host.server.identity.caller import ALL_SCOPES
+from groundhook.host.server.identity.keys import make_key
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write
 
 NOTES = {

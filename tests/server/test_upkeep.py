@@ -13,8 +13,8 @@ import pytest
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from groundhook import open_host
+from groundhook.core.types.chats import Chat, Owner
 from groundhook.host.chats.ports import Page
-from groundhook.host.core.types.chats import Chat, Owner
 from groundhook.host.server.upkeep import reload_saved
 from tests.conftest import MakeApp
 from tests.server.conftest import serving, write

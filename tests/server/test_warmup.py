@@ -17,7 +17,7 @@ PROGRAM = """
 import json, sys
 import anyio
 from groundhook import open_host
-from groundhook.host.core.types.events import StreamEnd, Text, Trace
+from groundhook.core.types.events import StreamEnd, Text, Trace
 from groundhook.host.server.warmup import warm_up
 
 async def main():

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.errors import SourceError
-from groundhook.host.core.sync_source import Documents, SyncBatch, SyncRecord, digest_of
-from groundhook.host.core.types.collection_queries import (
+from groundhook.core.errors import SourceError
+from groundhook.core.sync_source import Documents, SyncBatch, SyncRecord, digest_of
+from groundhook.core.types.collection_queries import (
     CollectionAnswer,
     CollectionDocument,
     CollectionQuery,
     Owner,
     PutReport,
 )
-from groundhook.host.core.types.filters import DOCUMENT
-from groundhook.host.core.types.sync import SyncSettings
+from groundhook.core.types.filters import DOCUMENT
+from groundhook.core.types.sync import SyncSettings
 from groundhook.host.sync.engine import SyncEngine
 
 

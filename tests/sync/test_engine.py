@@ -16,10 +16,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from groundhook.host.core.errors import SourceError, SourceMalformed, StorageError, UsageError
-from groundhook.host.core.sync_source import ListedDocuments
-from groundhook.host.core.types.collection_queries import CollectionDocument
-from groundhook.host.core.types.sync import SyncProgress, SyncSettings, SyncStatus
+from groundhook.core.errors import SourceError, SourceMalformed, StorageError, UsageError
+from groundhook.core.sync_source import ListedDocuments
+from groundhook.core.types.collection_queries import CollectionDocument
+from groundhook.core.types.sync import SyncProgress, SyncSettings, SyncStatus
 from groundhook.host.sync.engine import SyncEngine
 from groundhook.host.sync.lock import alone, holder
 from groundhook.host.sync.schedule import keep_synced

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import open_host
-from groundhook.host.core.errors import SourceRateLimited, SourceTimeout
-from groundhook.host.core.ports import SourceResult
-from groundhook.host.core.types.search import GraphNode, Item
+from groundhook.core.errors import SourceRateLimited, SourceTimeout
+from groundhook.core.ports import SourceResult
+from groundhook.core.types.search import GraphNode, Item
 from groundhook.host.testing.cassette import Cassette, NotRecorded, canonical, joined, lines
 from groundhook.host.testing.tape import Tape, error_of, failure, replay
 from groundhook.host.testing.taped_sources import found_of, recorded_found

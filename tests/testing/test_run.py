@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundhook.host.core.errors import UnknownName, UsageError
+from groundhook.core.errors import UnknownName, UsageError
 from tests.testing.conftest import RunTests
 
 HOOK = """\

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from groundhook import Item
-from groundhook.host.core.sync_source import SyncSource
+from groundhook.core.sync_source import SyncSource
 from groundhook.plugins import (
     Delta,
     Finished,

@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel, model_validator
 
 from groundhook import open_host
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.events import Event, ToolProgress, TraceNode
+from groundhook.core.trace import recording
+from groundhook.core.types.events import Event, ToolProgress, TraceNode
 from groundhook.plugins import (
     CollectionDocument,
     CollectionQuery,

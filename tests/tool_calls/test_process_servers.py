@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event
+from groundhook.core.types.events import Event
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted

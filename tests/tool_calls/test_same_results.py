@@ -16,12 +16,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
 from groundhook import open_host
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.server.mcp_caller import McpCaller
-from groundhook.host.server.mcp_server import mcp_server
-from groundhook.host.server.mcp_sources import McpSources
-from groundhook.host.server.mcp_tools import McpTools
-from groundhook.host.server.secret import Secret
+from groundhook.core.types.turn import Identity
+from groundhook.host.server.identity.secret import Secret
+from groundhook.host.server.mcp.caller import McpCaller
+from groundhook.host.server.mcp.server import mcp_server
+from groundhook.host.server.mcp.sources import McpSources
+from groundhook.host.server.mcp.tools import McpTools
 from tests import loops
 from tests.cli.conftest import run_in
 from tests.server.conftest import Served, serving, write

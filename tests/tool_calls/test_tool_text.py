@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.citations.index import CitationIndex
-from groundhook.host.citations.reader import Grammar, Plain, Reading, read
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.tools import ToolOutcome
-from groundhook.host.turn.tool_text import for_model
-from groundhook.host.turn.tools import text_of
+from groundhook.core.types.search import Item
+from groundhook.core.types.tools import ToolOutcome
+from groundhook.host.search.citations.index import CitationIndex
+from groundhook.host.search.citations.reader import Grammar, Plain, Reading, read
+from groundhook.host.tools.text import for_model
+from groundhook.host.tools.toolbox import text_of
 
 TEXT = st.one_of(st.text(max_size=20), st.sampled_from(["#ref:abcd", "#r\u200bef:abcd", "END"]))
 JSON = st.recursive(

@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.turn import Message
-from groundhook.host.turn.message_parts import expanded
+from groundhook.core.types.events import Event
+from groundhook.core.types.turn import Message
+from groundhook.host.turn.prompt.message_parts import expanded
 from tests.tool_calls.conftest import LISTS, PEARS, AppWith, Citing
 from tests.turn.test_stream import end, of, scripted
 

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 import pytest
 
 from groundhook import Host, open_host
+from groundhook.core.errors import UsageError
+from groundhook.core.types.events import Event, Warned
+from groundhook.core.types.tools import ToolOutcome
 from groundhook.documents import rank_documents_by_relevance
-from groundhook.handlers.tools.documents.ranker import PROMPT
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.types.events import Event, Warned
-from groundhook.host.core.types.tools import ToolOutcome
+from groundhook.toolkits.documents.ranker import PROMPT
 from tests.conftest import MakeApp
 from tests.loopback.server import Answer, Cut, Hang, Html, Json
 from tests.loopback.summaries import Summaries, summaries

@@ -10,10 +10,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from groundhook.handlers.tools.documents.settings import DocumentsSource
-from groundhook.handlers.tools.documents.summaries import SummariesClient
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.web import WebAnswer
+from groundhook.core.types.events import Event
+from groundhook.core.types.web import WebAnswer
+from groundhook.toolkits.documents.settings import DocumentsSource
+from groundhook.toolkits.documents.summaries import SummariesClient
 from tests.loopback.server import Hang
 from tests.loopback.summaries import Summaries
 from tests.toolkits.test_documents import Opened, ids, opened, search, server

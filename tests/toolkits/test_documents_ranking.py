@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.tools.documents.builtin import joint_cosines, readable, word_shares
-from groundhook.handlers.tools.documents.ranking import (
+from groundhook.toolkits.documents.builtin import joint_cosines, readable, word_shares
+from groundhook.toolkits.documents.ranking import (
     Candidate,
     Ranked,
     at_least,
     joined,
     read_answer,
 )
-from groundhook.handlers.tools.documents.summaries import Summary
-from groundhook.handlers.tools.documents.xml import results_xml
+from groundhook.toolkits.documents.summaries import Summary
+from groundhook.toolkits.documents.xml import results_xml
 
 IDS: list[int | str] = [11, 12, 13, "a-14"]
 SENT = [

@@ -13,10 +13,10 @@ import anyio
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.host.core.errors import ModelError
-from groundhook.host.core.ports import Delta, ModelCall, TextDelta
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.tools import ToolOutcome
+from groundhook.core.errors import ModelError
+from groundhook.core.ports import Delta, ModelCall, TextDelta
+from groundhook.core.types.events import Event
+from groundhook.core.types.tools import ToolOutcome
 from tests.loopback.chat import answer
 from tests.loopback.server import Answer, Hang, Json, Loopback, Sse, serving
 from tests.toolkits.conftest import OpenSample

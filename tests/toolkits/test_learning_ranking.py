@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.tools.learning.queries import (
+from groundhook.core.types.collection_queries import CollectionMatch
+from groundhook.toolkits.learning.queries import (
     LONGEST_QUERY,
     by_rules,
     distinct,
@@ -14,9 +15,8 @@ from groundhook.handlers.tools.learning.queries import (
     is_vague,
     texts_in,
 )
-from groundhook.handlers.tools.learning.ranking import COUNTS, ranked, spread
-from groundhook.handlers.tools.learning.values import CourseContext
-from groundhook.host.core.types.collection_queries import CollectionMatch
+from groundhook.toolkits.learning.ranking import COUNTS, ranked, spread
+from groundhook.toolkits.learning.values import CourseContext
 
 COURSE = CourseContext(
     course_id="b", title="Biology", outcomes=["explain mitosis", "", "name organs"]

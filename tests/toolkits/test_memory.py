@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
+from groundhook.core.errors import ConfigError, SourceMalformed
 from groundhook.host.app.collections import AppCollections
 from groundhook.host.app.exact_texts import ExactTexts
-from groundhook.host.core.errors import ConfigError, SourceMalformed
 from groundhook.plugins import CollectionDocument, CollectionQuery, Owner
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.tools.memory.documents import document, links_of, preview_of
-from groundhook.handlers.tools.memory.engine import newest_first
-from groundhook.host.core.types.collection_queries import CollectionMatch
+from groundhook.core.types.collection_queries import CollectionMatch
+from groundhook.toolkits.memory.documents import document, links_of, preview_of
+from groundhook.toolkits.memory.engine import newest_first
 
 IDS = st.sampled_from("12345")
 

@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from groundhook.host.app.check import check
+from groundhook.core.types.turn import Identity
+from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.dialects.places import address
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.output.dialects.places import address
 from tests.conftest import MakeApp
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, serving
 from tests.turn.test_stream import app_with, end, of, run, scripted

@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Message
+from groundhook.core.types.events import Event
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Message
 from groundhook.host.testing.canned import canned_item
-from groundhook.host.turn.budget import fit, room
-from groundhook.host.turn.prompt import Prompt
+from groundhook.host.turn.prompt.budget import fit, room
+from groundhook.host.turn.prompt.source_block import Prompt
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, kb, of, run, scripted
 

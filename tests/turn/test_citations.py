@@ -10,11 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.citations.ids import key_of, short_id
-from groundhook.host.citations.index import CitationIndex
-from groundhook.host.citations.reader import Grammar, Marker, Piece, Plain, Reading, defuse, read
-from groundhook.host.core.types.markers import usable_format
-from groundhook.host.core.types.search import Item
+from groundhook.core.types.markers import usable_format
+from groundhook.core.types.search import Item
+from groundhook.host.search.citations.ids import key_of, short_id
+from groundhook.host.search.citations.index import CitationIndex
+from groundhook.host.search.citations.reader import (
+    Grammar,
+    Marker,
+    Piece,
+    Plain,
+    Reading,
+    defuse,
+    read,
+)
 
 HASH = Grammar.of("#ref:{id}")
 BRACKETS = Grammar.of("[{id}]")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.types.events import Event
+from groundhook.core.errors import ConfigError
+from groundhook.core.types.events import Event
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, kb, of, run, scripted, web

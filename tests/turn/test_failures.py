@@ -15,11 +15,11 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook import Host, open_host
-from groundhook.host.core.errors import ModelUnreachable, SourceError, StorageError, UnknownName
-from groundhook.host.core.ports import Delta, Handler, ModelCall, SourceResult
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.search import SearchType
-from groundhook.host.core.types.tools import Tool
+from groundhook.core.errors import ModelUnreachable, SourceError, StorageError, UnknownName
+from groundhook.core.ports import Delta, Handler, ModelCall, SourceResult
+from groundhook.core.types.events import Event
+from groundhook.core.types.search import SearchType
+from groundhook.core.types.tools import Tool
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, run, scripted, web

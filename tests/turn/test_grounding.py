@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.errors import SourceError
+from groundhook.core.errors import SourceError
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, end, of, run, scripted

@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
+from groundhook.core.types.events import Event
 from groundhook.hooks.api.logs import CONSOLE, LOG
-from groundhook.host.core.types.events import Event
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, run, scripted, web

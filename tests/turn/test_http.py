@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from groundhook.host.core.types.events import Event
+from groundhook.core.types.events import Event
 from tests.conftest import MakeApp
 from tests.loopback.server import Cut, Hang, Html, Json, Loopback, Reply, serving
 from tests.turn.test_stream import app_with, end, of, run

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from groundhook import Host, TooManyTurns, open_host
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )

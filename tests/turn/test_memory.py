@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from groundhook import Host, open_host
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.turn import Identity
+from groundhook.core.types.events import Event
+from groundhook.core.types.turn import Identity
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.turn.test_stream import end, of, scripted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.ports import Ranked
-from groundhook.host.core.settings import WeightSettings
-from groundhook.host.core.types.search import Extent, Item, Origin, SearchResult, Sentences
+from groundhook.core.ports import Ranked
+from groundhook.core.settings import WeightSettings
+from groundhook.core.types.search import Extent, Item, Origin, SearchResult, Sentences
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 
 WEIGHTS = WeightSettings()

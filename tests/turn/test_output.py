@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.hook_messages import fold
-from groundhook.host.core.types.events import Event
+from groundhook.core.hook_messages import fold
+from groundhook.core.types.events import Event
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.turn.test_hook_turns import hooked

@@ -9,17 +9,17 @@ from typing import get_args
 
 import pytest
 
-from groundhook.hooks.api.search import OPTIONS
-from groundhook.hooks.globals import SHARED
-from groundhook.host.core.settings import SearchSettings, Settings, UsesSettings
-from groundhook.host.core.types.search import (
+from groundhook.core.settings import SearchSettings, Settings, UsesSettings
+from groundhook.core.types.search import (
     PLACES,
     SEARCH_TYPES,
     SearchRequest,
     SearchType,
     SourceType,
 )
-from groundhook.host.core.types.turn import CreateReturn, Message, SearchChoice
+from groundhook.core.types.turn import CreateReturn, Message, SearchChoice
+from groundhook.hooks.api.search import OPTIONS
+from groundhook.hooks.globals import SHARED
 from groundhook.host.output.single_lines import SOURCES
 from groundhook.host.search.plan import complete, plan, timeout_ms
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
+from groundhook.core.readers.json_in_text import extract_json
+from groundhook.core.types.turn import Identity
 from groundhook.hooks.api.process import PROCESSES
 from groundhook.hooks.markdown import markdown_to_html
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.readers.json_in_text import extract_json
 from groundhook.host.testing.canned import CannedSource
 from tests.turn.test_stream import end, of, scripted
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.citations.reader import Grammar
-from groundhook.host.core.settings import CitationSettings
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.turn import Message
-from groundhook.host.core.unseen import clean
-from groundhook.host.turn.prompt import (
+from groundhook.core.settings import CitationSettings
+from groundhook.core.types.search import Item
+from groundhook.core.types.turn import Message
+from groundhook.core.unseen import clean
+from groundhook.host.search.citations.reader import Grammar
+from groundhook.host.turn.prompt.source_block import (
     Prompt,
     build_prompt,
     instructions,

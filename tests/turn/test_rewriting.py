@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.types.events import Event, Trace
+from groundhook.core.types.events import Event, Trace
 from groundhook.host.output.terminal import Terminal, console
 from tests.conftest import MakeApp
 from tests.turn.test_stream import app_with, kb, of, run, scripted, web

@@ -12,22 +12,22 @@ import pytest
 from pydantic import BaseModel
 
 from groundhook import open_host
-from groundhook.host.core.audience import for_readers
-from groundhook.host.core.errors import SourceError, UnknownName, UsageError
-from groundhook.host.core.ports import Handler, Scope, SourceResult
-from groundhook.host.core.types.connector_spec import (
+from groundhook.core.audience import for_readers
+from groundhook.core.errors import SourceError, UnknownName, UsageError
+from groundhook.core.ports import Handler, Scope, SourceResult
+from groundhook.core.types.connector_spec import (
     ConnectorOptions,
     ConnectorSpec,
 )
-from groundhook.host.core.types.events import Event, SearchComplete, StreamEnd
-from groundhook.host.core.types.search import (
+from groundhook.core.types.events import Event, SearchComplete, StreamEnd
+from groundhook.core.types.search import (
     Item,
     OtherReading,
     SearchAccount,
     SearchRequest,
     SearchType,
 )
-from groundhook.host.core.types.tools import Tool
+from groundhook.core.types.tools import Tool
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from groundhook.host.core.json_lines import line
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.tools import Tool
+from groundhook.core.json_lines import line
+from groundhook.core.types.events import Event
+from groundhook.core.types.tools import Tool
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.turn.tools import parse_arguments
+from groundhook.host.tools.toolbox import parse_arguments
 from tests.conftest import MakeApp
 from tests.mcp.conftest import SERVER, HttpServer, serving
 from tests.turn.test_stream import end, of, run, scripted

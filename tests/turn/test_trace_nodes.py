@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groundhook.host.core.types.events import Event, TraceNode
+from groundhook.core.types.events import Event, TraceNode
 from tests.conftest import MakeApp
 from tests.turn.test_hook_turns import hooked
 from tests.turn.test_stream import end, of

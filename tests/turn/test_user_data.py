@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.types.events import Event
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Message
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.types.events import Event
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Message
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.host.turn.content import MOST_SOURCES, user_data

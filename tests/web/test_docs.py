@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from groundhook import open_host
-from groundhook.host.core.source_settings import BreakerSettings, PageSettings, WebSettings
+from groundhook.core.source_settings import BreakerSettings, PageSettings, WebSettings
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, serving
 from tests.turn.test_stream import end

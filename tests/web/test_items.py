@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.core.types.search import Item
+from groundhook.core.types.web_providers import WebHit, WebQuery
 from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.items import clean, items_of, position_score
 from groundhook.handlers.web.urls import canonical
-from groundhook.host.core.types.search import Item
-from groundhook.host.core.types.web_providers import WebHit, WebQuery
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
-from groundhook.handlers.web.extract import decode_text
-from groundhook.handlers.web.passages import SIZE, best_passage, split_passages, terms
-from groundhook.handlers.web.reader_pool import ReaderPool
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.types.search import Item
+from groundhook.core.errors import IngestError
+from groundhook.core.types.search import Item
+from groundhook.handlers.web.pages.extract import decode_text
+from groundhook.handlers.web.pages.passages import SIZE, best_passage, split_passages, terms
+from groundhook.handlers.web.pages.reader_pool import ReaderPool
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
 from tests.web.test_web import Asking
 
@@ -296,7 +296,8 @@ async def test_a_killed_or_slow_reader_fails_only_its_own_page() -> None:
     assert not [
         each
         for each in psutil.Process().children()
-        if "groundhook.handlers.web.reader_process" in (each.as_dict(["cmdline"])["cmdline"] or [])
+        if "groundhook.handlers.web.pages.reader_process"
+        in (each.as_dict(["cmdline"])["cmdline"] or [])
     ]
 
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.web.breaker import Breaker
+from groundhook.core.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
+from groundhook.core.source_settings import WebSettings
+from groundhook.core.types.web_providers import WebHit, WebQuery
 from groundhook.handlers.web.cache import Cache
-from groundhook.handlers.web.provider_calls import ProviderCalls, cache_key
-from groundhook.host.core.errors import SourceError, SourceRateLimited, SourceRefused, SourceTimeout
-from groundhook.host.core.source_settings import WebSettings
-from groundhook.host.core.types.web_providers import WebHit, WebQuery
+from groundhook.handlers.web.providers.breaker import Breaker
+from groundhook.handlers.web.providers.calls import ProviderCalls, cache_key
 
 NO_CACHE = WebSettings.model_validate(
     {"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}}

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from groundhook.handlers.web.provider_client import ProviderClient
-from groundhook.host.core.errors import SourceError
-from groundhook.host.core.types.web_providers import WebAccess
+from groundhook.core.errors import SourceError
+from groundhook.core.types.web_providers import WebAccess
+from groundhook.handlers.web.providers.client import ProviderClient
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, serving
 
 

@@ -16,12 +16,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from groundhook.handlers.web.handler import make_web
-from groundhook.handlers.web.searxng import SEARXNG
-from groundhook.handlers.web.serpapi import SERPAPI
-from groundhook.handlers.web.serper import SERPER
-from groundhook.handlers.web.tavily import TAVILY
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     DelegateError,
     SourceError,
     SourceMalformed,
@@ -31,15 +26,20 @@ from groundhook.host.core.errors import (
     SourceTimeout,
     UnknownName,
 )
-from groundhook.host.core.ports import NoDelegates, Scope, SourceResult
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.settings import KeywordSettings, SearchSettings, UsesSettings
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
-from groundhook.host.core.types.uses import Use
-from groundhook.host.core.types.web_providers import WebProvider
+from groundhook.core.ports import NoDelegates, Scope, SourceResult
+from groundhook.core.registry import Registry
+from groundhook.core.settings import KeywordSettings, SearchSettings, UsesSettings
+from groundhook.core.trace import recording
+from groundhook.core.types.events import TraceNode
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
+from groundhook.core.types.uses import Use
+from groundhook.core.types.web_providers import WebProvider
+from groundhook.handlers.web.handler import make_web
+from groundhook.handlers.web.providers.searxng import SEARXNG
+from groundhook.handlers.web.providers.serpapi import SERPAPI
+from groundhook.handlers.web.providers.serper import SERPER
+from groundhook.handlers.web.providers.tavily import TAVILY
 from groundhook.host.web_client.clients import open_web_clients
 from tests.keys import key
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, Trickle, serving

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from groundhook.host.core.settings import HttpSettings
+from groundhook.core.settings import HttpSettings
 from groundhook.host.web_client.client import GuardedClient
 from tests.loopback.server import Loopback, serving
 

@@ -6,14 +6,14 @@ from ipaddress import ip_address
 
 import pytest
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     HostError,
     NotPermitted,
     SourceError,
     SourceMalformed,
     UsageError,
 )
-from groundhook.host.core.settings import HttpSettings
+from groundhook.core.settings import HttpSettings
 from groundhook.host.web_client.client import GuardedClient
 from tests.loopback.server import Json, Loopback
 from tests.web_client.conftest import Names

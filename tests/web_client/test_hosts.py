@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundhook.host.core.settings import HttpSettings
-from groundhook.host.core.types.hosts import (
+from groundhook.core.settings import HttpSettings
+from groundhook.core.types.hosts import (
     Address,
     declares,
     parse_host,

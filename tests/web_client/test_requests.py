@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
-from groundhook.host.core.errors import SourceError, SourceMalformed, SourceTimeout, UsageError
-from groundhook.host.core.settings import HttpSettings
+from groundhook.core.errors import SourceError, SourceMalformed, SourceTimeout, UsageError
+from groundhook.core.settings import HttpSettings
 from groundhook.host.web_client.client import GuardedClient
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, Trickle
 from tests.web_client.conftest import Names

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.core.retry_after import LONGEST_S, retry_after_s
+from groundhook.core.retry_after import LONGEST_S, retry_after_s
 
 ANSWERED = "Sun, 06 Nov 1994 08:49:37 GMT"
 LATER = "Sun, 06 Nov 1994 08:50:07 GMT"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 import trustme
 
-from groundhook.host.core.errors import SourceError
-from groundhook.host.core.settings import HttpSettings
+from groundhook.core.errors import SourceError
+from groundhook.core.settings import HttpSettings
 from groundhook.host.web_client.client import GuardedClient, authorities
 from tests.web_client.conftest import Names
 

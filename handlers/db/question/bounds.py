@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor
-from groundhook.handlers.db.schema import Field
 
 ABOUT, ROUGHLY = "~", 0.1  # how far from a number "about" reaches
 

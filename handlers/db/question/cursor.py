@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.meanings import NOWHERE, Meanings
 from groundhook.handlers.db.question.tokens import CURRENCY
-from groundhook.handlers.db.schema import Field
 
 NUMBERS = ("integer", "number")
 TIMES = ("date", "moment")

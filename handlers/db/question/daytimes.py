@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.rules_time import date_led
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Where
 
 Clock = tuple[int, int, int]  # hour, minute, and the position after the words
 LAST_HOUR, LAST_MINUTE, NOON = 23, 59, 12

@@ -16,7 +16,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from groundhook.handlers.db.dsl import conditions
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Field
+from groundhook.handlers.db.query.dsl import conditions
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.parsed import Parsed, Piece
@@ -29,8 +31,6 @@ from groundhook.handlers.db.question.wheres import (
     requires_values,
     values_of,
 )
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Where
 
 RECORDS = (sense.ModelRef, sense.Pronoun, sense.Everything)  # begin a description of their own
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from groundhook.core.types.base import Value
 from groundhook.handlers.db.question import sense, when
-from groundhook.host.core.types.base import Value
 
 
 def _split(value: Any) -> Any:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeVar
 
+from groundhook.handlers.db.model.schema import TITLES, Field, Schema, short_pieces
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.spelling import nearest
 from groundhook.handlers.db.question.tokens import Token, phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.handlers.db.schema import TITLES, Field, Schema, short_pieces
 
 # Letters of the words that may correct a misspelt one, from the model and from the language. Short
 # words are too near to others.

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
+from groundhook.handlers.db.model.schema import Field, Schema, list_members, short_pieces
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.lexicon import JSON, SHORTEST_MODEL_WORD, Lexicon
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.handlers.db.schema import Field, Schema, list_members, short_pieces
 
 NAME_ENDINGS = (
     "_at",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import Bound
 from groundhook.handlers.db.question.cursor import NUMBERS, Amount, Cursor, without_point
 from groundhook.handlers.db.question.lexicon import OF_SIDE, words_of
 from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.time_fields import field_before
-from groundhook.handlers.db.schema import Field
 
 Found = tuple[Field, int]  # a field, and the position after the words for it
 Rate = tuple[

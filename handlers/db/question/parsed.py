@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Aggregate, Order, Where
+from groundhook.core.types.query_language import Aggregate, Order, Where
+from groundhook.handlers.db.model.schema import Field
 
 # How the attributes of two results are joined; the others are those of the later one.
 COLLECTED = [

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from groundhook.handlers.db.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL, conditions
+from groundhook.core.types.query_language import Order, Where
+from groundhook.handlers.db.query.dsl import EVERY_TEXT, MATCH, MATCH_NONE, QueryDSL, conditions
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, Cursor
 from groundhook.handlers.db.question.joining import join_conditions
@@ -21,7 +22,6 @@ from groundhook.handlers.db.question.parsed import Parsed, Piece
 from groundhook.handlers.db.question.rules import RULES, RULES_UNKNOWN
 from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, MOST_TOKENS, Token, tokens_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.host.core.types.query_language import Order, Where
 
 MOST_CONDITIONS = 100  # on fields: half of what a query takes, since joining adds some
 MOST_SEARCHED = 16  # words that were not understood and are searched for; engines limit an OR

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.daytimes import time_of_day
@@ -38,8 +40,6 @@ from groundhook.handlers.db.question.rules_value import selected
 from groundhook.handlers.db.question.time_fields import names_event
 from groundhook.handlers.db.question.times import dated
 from groundhook.handlers.db.question.tokens import phrase_of
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Where
 
 Rule = Callable[[Cursor, Parsed, int], Parsed | None]
 AFTER_A_RECORD = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import Bound
 from groundhook.handlers.db.question.cursor import Amount, Cursor
 from groundhook.handlers.db.question.number_fields import LONGEST_LIFE, rated
 from groundhook.handlers.db.question.parsed import Parsed
-from groundhook.host.core.types.query_language import Where
 
 # A comparison of ages goes the other way than that of dates: "older than 40" is born earlier, and
 # begins with those that are 41. Each comparison as comparisons of the date of birth, with the years

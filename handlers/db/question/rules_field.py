@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from groundhook.handlers.db.dsl import MATCH
+from groundhook.core.types.query_language import Order
+from groundhook.handlers.db.model.schema import Field
+from groundhook.handlers.db.query.dsl import MATCH
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import postfixed, read_bound
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
@@ -20,8 +22,6 @@ from groundhook.handlers.db.question.wheres import (
     opposite,
     require_one_of,
 )
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Order
 
 LONGEST_LITERAL = 5  # words of a value that is not known
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from groundhook.core.types.query_language import Order
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.parsed import Parsed, figure_of
 from groundhook.handlers.db.question.rules_field import condition_on
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Order
 
 OF_EACH = ("stock", "population", "capacity")  # of a number that every record has for itself
 NOT_SUMMED = (*OF_EACH, "money", "rating", "year", "age", "size")

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from groundhook.core.types.query_language import Aggregate, Order
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.number_fields import rated
@@ -16,8 +18,6 @@ from groundhook.handlers.db.question.rules_figure import (
     is_earned,
     of_kind,
 )
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Aggregate, Order
 
 MOST = 1000  # groups
 

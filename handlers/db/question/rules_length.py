@@ -3,6 +3,7 @@ hours"."""
 
 from __future__ import annotations
 
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.bounds import ABOUT, Bound
 from groundhook.handlers.db.question.cursor import TIMES, Amount, Cursor, without_point
@@ -12,7 +13,6 @@ from groundhook.handlers.db.question.rules_time import named_behind
 from groundhook.handlers.db.question.time_fields import has_times, of_no_field, of_unknown_verb
 from groundhook.handlers.db.question.when import DateUnitName
 from groundhook.handlers.db.question.wheres import OPPOSITE
-from groundhook.handlers.db.schema import Field
 
 SHORTEST_MINUTE = 4  # letters: the "min" of a column's name is no minute
 SHORTER: dict[DateUnitName, tuple[DateUnitName | None, int]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.joining import of_some
@@ -15,7 +16,6 @@ from groundhook.handlers.db.question.rules_number import between, number, verb_l
 from groundhook.handlers.db.question.rules_time import date_led
 from groundhook.handlers.db.question.rules_value import prepositioned, values
 from groundhook.handlers.db.question.wheres import has_opposite
-from groundhook.host.core.types.query_language import Where
 
 Rule = Callable[[Cursor, Parsed, int], Parsed | None]
 # What belongs to the verb before it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.bounds import ABOUT, ROUGHLY, Bound, postfixed, read_bound
 from groundhook.handlers.db.question.cursor import COUNTED, TIMES, Cursor, without_point
@@ -21,7 +22,6 @@ from groundhook.handlers.db.question.rules_age import aged
 from groundhook.handlers.db.question.rules_length import lasting
 from groundhook.handlers.db.question.rules_time import between_dates
 from groundhook.handlers.db.question.time_fields import of_no_field
-from groundhook.handlers.db.schema import Field
 
 
 def number(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from groundhook.core.types.query_language import Order, Where
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.parsed import Parsed
@@ -11,8 +13,6 @@ from groundhook.handlers.db.question.rules_figure import computed, extreme
 from groundhook.handlers.db.question.rules_group import grouping
 from groundhook.handlers.db.question.sense import Sorting
 from groundhook.handlers.db.question.tokens import phrase_of
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Order, Where
 
 MOST = 1000
 DESCRIBING = (sense.ValueRef, sense.ModelRef, sense.OrderWord, sense.Not)  # "unpaid invoice"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import dates, sense, when
 from groundhook.handlers.db.question.cursor import NUMBERS, TIMES, Cursor
 from groundhook.handlers.db.question.dates import Span
@@ -19,8 +21,6 @@ from groundhook.handlers.db.question.time_fields import (
 )
 from groundhook.handlers.db.question.times import dated, days, span
 from groundhook.handlers.db.question.when import DateUnitName
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Where
 
 
 def date_led(cursor: Cursor, draft: Parsed, i: int, of: Field | None = None) -> Parsed | None:

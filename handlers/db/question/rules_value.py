@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import TITLES, Field
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.lexicon import JSON
 from groundhook.handlers.db.question.parsed import Parsed
 from groundhook.handlers.db.question.wheres import require_one_of
-from groundhook.handlers.db.schema import TITLES, Field
-from groundhook.host.core.types.query_language import Where
 
 
 def values(cursor: Cursor, i: int, of: Field | None = None) -> Parsed | None:

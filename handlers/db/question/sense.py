@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, Literal, dataclass_transform
 
-from groundhook.handlers.db.schema import Field
+from groundhook.handlers.db.model.schema import Field
 
 Phrase = tuple[str, ...]
 Sorting = Literal["asc", "desc"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import sense, when
 from groundhook.handlers.db.question.cursor import TIMES, Cursor
 from groundhook.handlers.db.question.parsed import Parsed
-from groundhook.handlers.db.schema import Field
 
 VOWELS = frozenset("aeiouyäöü")  # without one there is no verb before its ending
 SHORT_ENDING = 3  # letters

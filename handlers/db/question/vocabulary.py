@@ -13,12 +13,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from groundhook.core.errors import ConfigError, SourceNotConfigured, suggestion
+from groundhook.core.types.base import dotted, validation_problems
 from groundhook.handlers.db.question import sense
 from groundhook.handlers.db.question.language_file import LanguageFile, Words, meanings_of
 from groundhook.handlers.db.question.sense import Phrase
 from groundhook.handlers.db.question.tokens import phrase_of
-from groundhook.host.core.errors import ConfigError, SourceNotConfigured, suggestion
-from groundhook.host.core.types.base import dotted, validation_problems
 
 FOLDER = files("groundhook.handlers.db.question")
 SHORTEST_STEM = 3

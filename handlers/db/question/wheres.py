@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundhook.handlers.db.dsl import MATCH, MATCH_NONE, conditions
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Field
+from groundhook.handlers.db.query.dsl import MATCH, MATCH_NONE, conditions
 from groundhook.handlers.db.question.cursor import NUMBERS
-from groundhook.handlers.db.schema import Field
-from groundhook.host.core.types.query_language import Where
 
 OPPOSITE = {
     "<": ">=",

@@ -20,10 +20,14 @@ import anyio
 import anyio.to_thread
 import portalocker
 
+from groundhook.core.errors import StorageError, WorkerDied
+from groundhook.core.types.fields import Scalar
+from groundhook.core.types.filters import Filter, dumped
+from groundhook.core.workers import WorkerConnection, interpreter
 from groundhook.handlers.kb.embedded.folder import folder_of, identity
 from groundhook.handlers.kb.embedded.manifest import has_languages
-from groundhook.handlers.kb.messages import as_mapping, dump_question
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.messages import as_mapping, dump_question
+from groundhook.handlers.kb.store.port import (
     PROTOCOL,
     Answer,
     CollectionSettings,
@@ -39,10 +43,6 @@ from groundhook.handlers.kb.store import (
     Question,
     StoreProgress,
 )
-from groundhook.host.core.errors import StorageError, WorkerDied
-from groundhook.host.core.types.fields import Scalar
-from groundhook.host.core.types.filters import Filter, dumped
-from groundhook.host.core.workers import WorkerConnection, interpreter
 
 _NAME = "the knowledge base's worker"
 _MODULE = "groundhook.handlers.kb.embedded.worker"

@@ -17,7 +17,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
-from groundhook.handlers.kb import points
+from groundhook.core.errors import StorageError
+from groundhook.core.types.fields import Scalar
+from groundhook.core.types.filters import Filter
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, remedy, size
@@ -25,8 +27,15 @@ from groundhook.handlers.kb.embedded.manifest import Manifest, ManifestEntry
 from groundhook.handlers.kb.embedded.point_cache import PointCache
 from groundhook.handlers.kb.embedded.search import Search
 from groundhook.handlers.kb.embedded.shard_copy import ShardCopy
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store import points
+from groundhook.handlers.kb.store.checks import (
+    detect_language,
+    refuse_other_settings,
+    refuse_too_long,
+    refuse_without_tenant,
+)
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import (
     MOST_PASSAGES,
     Answer,
     CollectionSettings,
@@ -39,15 +48,6 @@ from groundhook.handlers.kb.store import (
     PassageOrdinals,
     Question,
 )
-from groundhook.handlers.kb.store_checks import (
-    detect_language,
-    refuse_other_settings,
-    refuse_too_long,
-    refuse_without_tenant,
-)
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.types.fields import Scalar
-from groundhook.host.core.types.filters import Filter
 
 # New points after which a collection is optimised again, and the least share of all points that
 # they must be.

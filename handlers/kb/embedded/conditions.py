@@ -8,8 +8,8 @@ from typing import Any
 
 import qdrant_edge as engine
 
-from groundhook.handlers.kb.points import FIRST, LANGUAGE, encode_value, payload_path
-from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
+from groundhook.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
+from groundhook.handlers.kb.store.points import FIRST, LANGUAGE, encode_value, payload_path
 
 FIRST_PASSAGES = engine.FieldCondition(FIRST, match=engine.MatchValue(1))
 

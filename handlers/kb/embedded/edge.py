@@ -17,6 +17,9 @@ from typing import Any
 
 import qdrant_edge as engine
 
+from groundhook.core.errors import StorageError
+from groundhook.core.types.fields import Scalar
+from groundhook.core.types.filters import Filter
 from groundhook.handlers.kb.analyse import SparseVector
 from groundhook.handlers.kb.embedded.conditions import (
     FIRST_PASSAGES,
@@ -24,8 +27,8 @@ from groundhook.handlers.kb.embedded.conditions import (
     filter_of,
     in_language,
 )
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.points import (
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.points import (
     DENSE,
     FIRST,
     LANGUAGE,
@@ -33,10 +36,7 @@ from groundhook.handlers.kb.points import (
     decode_value,
     payload_path,
 )
-from groundhook.handlers.kb.store import CollectionSettings
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.types.fields import Scalar
-from groundhook.host.core.types.filters import Filter
+from groundhook.handlers.kb.store.port import CollectionSettings
 
 ORDINALS = 20  # bits of a point id for the place in the document
 Vector = Any  # floats: the engine takes any sequence of them, although its stubs name lists

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from urllib.parse import quote
 
-from groundhook.handlers.kb.store import CollectionSettings
-from groundhook.host.core.errors import StorageError
+from groundhook.core.errors import StorageError
+from groundhook.handlers.kb.store.port import CollectionSettings
 
 _FILE = "made.json"
 

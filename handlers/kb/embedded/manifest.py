@@ -16,10 +16,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from groundhook.core.errors import StorageError
 from groundhook.handlers.kb.balance import Sum, Sums, add_sums, format_sums, parse_sums
-from groundhook.handlers.kb.points import language_sums
-from groundhook.handlers.kb.store import DocumentRecord, FullDocument
-from groundhook.host.core.errors import StorageError
+from groundhook.handlers.kb.store.points import language_sums
+from groundhook.handlers.kb.store.port import DocumentRecord, FullDocument
 
 _SCHEMA = """
 create table if not exists generations (

@@ -25,11 +25,11 @@ import anyio.abc
 import anyio.lowlevel
 import anyio.to_thread
 
+from groundhook.core.errors import StorageError
+from groundhook.core.workers import interpreter
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.edge import Shard
 from groundhook.handlers.kb.embedded.folder import read_ahead
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.workers import interpreter
 
 _MODULE = "groundhook.handlers.kb.embedded.optimise"
 _LOOK_S = 1.0

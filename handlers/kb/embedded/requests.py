@@ -17,20 +17,20 @@ import anyio.abc
 import anyio.lowlevel
 import anyio.to_thread
 
+from groundhook.core.errors import HostError, StorageError
+from groundhook.core.types.filters import loaded
+from groundhook.core.workers import WorkerConnection
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import folder_of, read_ahead, remedy
 from groundhook.handlers.kb.embedded.optimise import Optimiser
-from groundhook.handlers.kb.messages import as_mapping, load_question
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.messages import as_mapping, load_question
+from groundhook.handlers.kb.store.port import (
     PROTOCOL,
     CollectionSettings,
     FullDocument,
     Outcome,
     Passage,
 )
-from groundhook.host.core.errors import HostError, StorageError
-from groundhook.host.core.types.filters import loaded
-from groundhook.host.core.workers import WorkerConnection
 
 
 class Requests:

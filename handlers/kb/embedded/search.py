@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from groundhook.handlers.kb import paging
 from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.balance import Balance, Sums
 from groundhook.handlers.kb.embedded.edge import ORDINALS, Rankings, Shard, scores
@@ -17,7 +16,8 @@ from groundhook.handlers.kb.embedded.manifest import Manifest
 from groundhook.handlers.kb.embedded.point_cache import PointCache
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.scale import Scale
-from groundhook.handlers.kb.store import EVERY, Answer, Question
+from groundhook.handlers.kb.store import paging
+from groundhook.handlers.kb.store.port import EVERY, Answer, Question
 
 _MATCHED = 512  # passages whose words are remembered: those that match best
 _RARE = 65_536  # words whose rarity is remembered

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from groundhook.core.errors import StorageError
 from groundhook.handlers.kb.embedded.edge import Shard
-from groundhook.host.core.errors import StorageError
 
 
 @dataclass

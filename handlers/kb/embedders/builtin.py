@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 import anyio.to_thread
 
+from groundhook.core.errors import ConfigError
+from groundhook.core.ports import Embedder
+from groundhook.core.trace import span
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embedders.e5.engine import LoadedEngine, load_engine
 from groundhook.handlers.kb.embedders.on_cpu import CpuEmbedder
 from groundhook.handlers.kb.language import normalise
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 
 class BuiltinEmbedder(CpuEmbedder):

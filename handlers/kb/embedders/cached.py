@@ -21,6 +21,9 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from groundhook.core.errors import HostError
+from groundhook.core.ports import Embedder
+from groundhook.core.trace import span
 from groundhook.handlers.kb.embed import (
     Closeable,
     FallbackEmbedder,
@@ -29,10 +32,7 @@ from groundhook.handlers.kb.embed import (
     embedding_tokens,
     in_context,
 )
-from groundhook.handlers.kb.messages import pack_vector, unpack_vector
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.trace import span
+from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
 
 _SCHEMA = """
 create table if not exists vectors (

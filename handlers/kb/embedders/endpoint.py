@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from groundhook.core.retry_after import retry_after_s
 from groundhook.handlers.kb.embedders.service import (
     Access,
     Kind,
@@ -21,7 +22,6 @@ from groundhook.handlers.kb.embedders.service import (
     one_line,
     translate_malformed,
 )
-from groundhook.host.core.retry_after import retry_after_s
 
 if TYPE_CHECKING:
     import httpx2

@@ -14,13 +14,13 @@ from typing import Any
 
 import anyio.to_thread
 
+from groundhook.core.errors import ConfigError
+from groundhook.core.onnx_folder import Computing, ModelFolder
+from groundhook.core.onnx_runtime import Unusable
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embedders.curve import curve_of
 from groundhook.handlers.kb.embedders.on_cpu import CpuEmbedder
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.onnx_folder import Computing, ModelFolder
-from groundhook.host.core.onnx_runtime import Unusable
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 _POOLINGS = {

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from groundhook.core.app_settings import EmbedderSettings
+from groundhook.core.concealed import conceal
+from groundhook.core.errors import ConfigError
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embedders.curve import Curve, curve_of
 from groundhook.handlers.kb.embedders.endpoint import Endpoint
 from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
 from groundhook.handlers.kb.embedders.voyage import Voyage
-from groundhook.host.core.app_settings import EmbedderSettings
-from groundhook.host.core.concealed import conceal
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 
 OPENAI, VOYAGE = "https://api.openai.com/v1", "https://api.voyageai.com/v1"
 _VARIABLES = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}

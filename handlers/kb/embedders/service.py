@@ -17,10 +17,8 @@ from typing import Literal, Protocol
 
 import anyio
 
-from groundhook.handlers.kb.embed import embedding_tokens
-from groundhook.handlers.kb.embedders.curve import Curve
-from groundhook.host.core.concealed import shortened
-from groundhook.host.core.errors import (
+from groundhook.core.concealed import shortened
+from groundhook.core.errors import (
     SourceError,
     SourceMalformed,
     SourceNotConfigured,
@@ -28,7 +26,9 @@ from groundhook.host.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
-from groundhook.host.core.exception_groups import unwrap_exception_groups
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.handlers.kb.embed import embedding_tokens
+from groundhook.handlers.kb.embedders.curve import Curve
 
 Kind = Literal["query", "document"]
 Vectors = list[list[float]]

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from groundhook.core.extras import extra
+from groundhook.core.retry_after import retry_after_s
 from groundhook.handlers.kb.embedders.service import (
     Access,
     Kind,
@@ -20,8 +22,6 @@ from groundhook.handlers.kb.embedders.service import (
     one_line,
     translate_malformed,
 )
-from groundhook.host.core.extras import extra
-from groundhook.host.core.retry_after import retry_after_s
 
 if TYPE_CHECKING:
     from voyageai.client_async import AsyncClient

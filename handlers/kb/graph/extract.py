@@ -20,6 +20,14 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from groundhook.core.errors import ConfigError, DelegateError
+from groundhook.core.ports import Delegates
+from groundhook.core.types.collection_spec import EntitySpec
+from groundhook.core.types.delegation import (
+    EntityAnswer,
+    EntityAsk,
+)
+from groundhook.core.types.uses import ENTITIES
 from groundhook.handlers.kb.graph.names import KINDS, LONGEST, key_of, kind_called
 from groundhook.handlers.kb.graph.rules import (
     KnownNames,
@@ -28,14 +36,6 @@ from groundhook.handlers.kb.graph.rules import (
     Relation,
     extract,
 )
-from groundhook.host.core.errors import ConfigError, DelegateError
-from groundhook.host.core.ports import Delegates
-from groundhook.host.core.types.collection_spec import EntitySpec
-from groundhook.host.core.types.delegation import (
-    EntityAnswer,
-    EntityAsk,
-)
-from groundhook.host.core.types.uses import ENTITIES
 
 AT_ONCE = 4  # concurrent requests to an assistant or a tool, one passage each
 DELEGATED_MS = 60_000

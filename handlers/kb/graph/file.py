@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundhook.host.core.errors import StorageError
+from groundhook.core.errors import StorageError
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.rules import PassageEntities

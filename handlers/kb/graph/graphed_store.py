@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from groundhook.core.types.fields import Scalar
+from groundhook.core.types.filters import Filter
 from groundhook.handlers.kb.graph.file import GraphFile, Piece
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.graph.names import key_of
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.port import (
     Answer,
     CollectionSettings,
     CollectionUsage,
@@ -33,8 +35,6 @@ from groundhook.handlers.kb.store import (
     StoreProgress,
     VectorStore,
 )
-from groundhook.host.core.types.fields import Scalar
-from groundhook.host.core.types.filters import Filter
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.extract import Extraction

@@ -16,17 +16,17 @@ from urllib.parse import quote
 import anyio
 import anyio.to_thread
 
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.filters import DOCUMENT, Both, Filter, OneOf
+from groundhook.core.types.search import GraphNode
 from groundhook.handlers.kb.graph.file import GraphFile
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.port import (
     Answer,
     CollectionSettings,
     Hit,
     Question,
     VectorStore,
 )
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.filters import DOCUMENT, Both, Filter, OneOf
-from groundhook.host.core.types.search import GraphNode
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.walk import Graph, Vector

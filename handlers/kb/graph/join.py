@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from groundhook.core.types.search import GraphNode
 from groundhook.handlers.kb.graph.walk import Graph, Vector
-from groundhook.host.core.types.search import GraphNode
 
 T = TypeVar("T")
 

@@ -19,6 +19,10 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from groundhook.core.errors import IngestError
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.documents import Reader
 from groundhook.handlers.kb.declaration import validated_tenant
 from groundhook.handlers.kb.ingest.build import (
     ChunkedDocument,
@@ -42,18 +46,14 @@ from groundhook.handlers.kb.ingest.sources import (
 from groundhook.handlers.kb.ingest.throttle import CORES, run_concurrently
 from groundhook.handlers.kb.reading.columns import Columns
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.checks import refuse_other_settings
+from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     DocumentRecord,
     FullDocument,
     Outcome,
     VectorStore,
 )
-from groundhook.handlers.kb.store_checks import refuse_other_settings
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.documents import Reader
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from groundhook.core.ports import Embedder
 from groundhook.handlers.kb.embed import in_context
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import FullDocument
-from groundhook.host.core.ports import Embedder
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import FullDocument
 
 # passages done, passages in total (0: unknown), current document
 TransferProgress = Callable[[int, int, str], None]

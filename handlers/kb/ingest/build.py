@@ -16,6 +16,13 @@ from typing import TypeVar
 
 import anyio.to_thread
 
+from groundhook.core.addresses import WEB
+from groundhook.core.addresses import address as web_address
+from groundhook.core.errors import IngestError
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.documents import Document, Reader
+from groundhook.core.types.fields import Fields
 from groundhook.handlers.kb.embed import (
     TokenCounter,
     embedding_tokens,
@@ -26,18 +33,11 @@ from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, make_absolute
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.points import HEADINGS
 from groundhook.handlers.kb.reading.files import failing_as, read
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.store import FullDocument, Passage
-from groundhook.host.core.addresses import WEB
-from groundhook.host.core.addresses import address as web_address
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import CollectionSpec
-from groundhook.host.core.types.documents import Document, Reader
-from groundhook.host.core.types.fields import Fields
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.points import HEADINGS
+from groundhook.handlers.kb.store.port import FullDocument, Passage
 
 Result = TypeVar("Result")
 

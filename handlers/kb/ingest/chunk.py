@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import groupby, takewhile
 from typing import Literal
 
-from groundhook.host.core.sentences import spans
-from groundhook.host.core.types.documents import Block, Document, Kind
+from groundhook.core.sentences import spans
+from groundhook.core.types.documents import Block, Document, Kind
 
 Count = Callable[[str], int]
 By = Literal["heading", "paragraph", "page", "size"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.handlers.kb.ingest.report import Tally
 from groundhook.handlers.kb.ingest.sources import FEED, File, Inputs, SeenIds
-from groundhook.handlers.kb.store import DocumentRecord, VectorStore
-from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.handlers.kb.store.port import DocumentRecord, VectorStore
 
 
 class Deletion:

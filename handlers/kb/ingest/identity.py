@@ -11,9 +11,9 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from groundhook.core.errors import IngestError
 from groundhook.handlers.kb.ingest.sources import FEED, FEED_NAME, Item, same_file
-from groundhook.handlers.kb.store import DocumentRecord
-from groundhook.host.core.errors import IngestError
+from groundhook.handlers.kb.store.port import DocumentRecord
 
 
 @dataclass(frozen=True)

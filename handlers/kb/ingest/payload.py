@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groundhook.host.core.errors import IngestError, Place
-from groundhook.host.core.types.documents import DocumentField
-from groundhook.host.core.types.fields import FieldType, FieldValue, field_value
+from groundhook.core.errors import IngestError, Place
+from groundhook.core.types.documents import DocumentField
+from groundhook.core.types.fields import FieldType, FieldValue, field_value
 
 
 def fields_of(

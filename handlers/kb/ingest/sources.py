@@ -23,13 +23,13 @@ from typing import BinaryIO
 import anyio
 import anyio.to_thread
 
+from groundhook.core.errors import IngestError
+from groundhook.core.types.base import well_formed
+from groundhook.core.types.documents import Reader
 from groundhook.handlers.kb.reading.columns import Columns, RowDocument
 from groundhook.handlers.kb.reading.files import failing_as, readable
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.types.base import well_formed
-from groundhook.host.core.types.documents import Reader
 
 FEED = "-"  # in place of a path
 FEED_NAME = "standard input"

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import anyio
 
-from groundhook.host.core.errors import HostError
-from groundhook.host.core.ports import Embedder
+from groundhook.core.errors import HostError
+from groundhook.core.ports import Embedder
 
 Text = TypeVar("Text")
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from groundhook.core.ports import Embedder
 from groundhook.handlers.kb.embed import embed_questions
 from groundhook.handlers.kb.language import count_scripts, main_script, script_of
-from groundhook.handlers.kb.messages import pack_vector, unpack_vector
-from groundhook.handlers.kb.store import LanguageShare
-from groundhook.host.core.ports import Embedder
+from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
+from groundhook.handlers.kb.store.port import LanguageShare
 
 _SHARE = 0.5  # part of the language's mean that is subtracted
 _MOST = 0.5  # a script of more than this share of the passages is the collection's own

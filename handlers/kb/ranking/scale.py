@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking.fusion import Group
-from groundhook.handlers.kb.store import LanguageShare, Question
+from groundhook.handlers.kb.store.port import LanguageShare, Question
 
 P = TypeVar("P")
 _ROUNDING = 1e-6  # more than an engine's cosines in float32 differ from exact ones

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
-from groundhook.handlers.kb.store import Hit
+from groundhook.handlers.kb.store.port import Hit
 
 
 def limit_per_document(hits: Sequence[Hit], most: int) -> list[Hit]:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.core.errors import IngestError, Place, suggestion
+from groundhook.core.types.collection_spec import RowSpec
+from groundhook.core.types.documents import Document, DocumentField
 from groundhook.handlers.kb.reading.markdown import markdown_blocks
 from groundhook.handlers.kb.reading.rows import Row
 from groundhook.handlers.kb.reading.text import MARK, stray_nuls
-from groundhook.host.core.errors import IngestError, Place, suggestion
-from groundhook.host.core.types.collection_spec import RowSpec
-from groundhook.host.core.types.documents import Document, DocumentField
 
 _IDS = ("id", "_id", "key", "uuid", "slug", "sku")
 _TITLES = ("title", "name", "subject", "headline", "question")

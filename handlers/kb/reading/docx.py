@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.parsers.expat import ExpatError
 
+from groundhook.core.errors import IngestError
+from groundhook.core.extras import extra
+from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.docx_parts import prepare_docx
 from groundhook.handlers.kb.reading.hidden import hidden_words
 from groundhook.handlers.kb.reading.html import markdown_of, parse_html
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import stem
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.extras import extra
-from groundhook.host.core.types.documents import Document
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from groundhook.core.errors import HostError, IngestError
+from groundhook.core.types.documents import Document, Reader
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.reading.rows import TABLES, has_rows
-from groundhook.host.core.errors import HostError, IngestError
-from groundhook.host.core.types.documents import Document, Reader
 
 log = logging.getLogger("groundhook")
 

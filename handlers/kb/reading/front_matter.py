@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from groundhook.host.core.errors import IngestError, Place
-from groundhook.host.core.types.base import well_formed
-from groundhook.host.core.types.documents import DocumentField
+from groundhook.core.errors import IngestError, Place
+from groundhook.core.types.base import well_formed
+from groundhook.core.types.documents import DocumentField
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _LONGEST = 64 * 1024  # characters

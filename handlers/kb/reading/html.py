@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from groundhook.core.errors import IngestError
+from groundhook.core.extras import extra
+from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.hidden import hidden_words
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import MARK, encoding_of, stray_nuls
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.extras import extra
-from groundhook.host.core.types.documents import Document
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag

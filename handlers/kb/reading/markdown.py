@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from groundhook.core.types.documents import Block, Document, Kind
 from groundhook.handlers.kb.reading.front_matter import front_matter
 from groundhook.handlers.kb.reading.text import decode, paragraphs, stem
-from groundhook.host.core.types.documents import Block, Document, Kind
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -17,12 +17,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from groundhook.core.errors import IngestError
+from groundhook.core.readers.pdf import Line, Pdf, read_pdf
+from groundhook.core.types.base import well_formed
+from groundhook.core.types.documents import Block, Document, Kind
 from groundhook.handlers.kb.reading.pdf_tables import Row, rows_of, table_at
 from groundhook.handlers.kb.reading.text import stem
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.types.base import well_formed
-from groundhook.host.core.types.documents import Block, Document, Kind
-from groundhook.host.readers.pdf import Line, Pdf, read_pdf
 
 LARGER = 1.15  # × the size of most of the text: a heading
 LONGEST_HEADING = 120  # characters

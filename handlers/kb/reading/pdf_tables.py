@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groundhook.host.readers.pdf import Line
+from groundhook.core.readers.pdf import Line
 
 LEVEL = 0.3  # × the size: difference in height of the lines of one row
 ALIGNED = 3.0  # points: difference of the left edges of one column

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from groundhook.host.core.errors import IngestError
-from groundhook.host.core.extras import install
-from groundhook.host.core.types.documents import Document, Reader
+from groundhook.core.errors import IngestError
+from groundhook.core.extras import install
+from groundhook.core.types.documents import Document, Reader
 
 
 def _markdown(data: bytes, name: str) -> Document:

@@ -17,9 +17,9 @@ from itertools import count, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from groundhook.core.errors import IngestError, Place
+from groundhook.core.types.base import well_formed
 from groundhook.handlers.kb.reading.text import AS_UTF_8, BINARY, MARK, encoding_of
-from groundhook.host.core.errors import IngestError, Place
-from groundhook.host.core.types.base import well_formed
 
 LARGEST_ROW = 16 << 20  # characters
 _MOST_DIGITS = 4300  # of an integer; the time to parse it grows with the square of their number

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from groundhook.host.core.errors import IngestError, Place
-from groundhook.host.core.types.documents import Block, Document
+from groundhook.core.errors import IngestError, Place
+from groundhook.core.types.documents import Block, Document
 
 MARK = "\ufeff"  # the byte order mark, as a character
 BINARY = "is binary, or UTF-16 without its mark"

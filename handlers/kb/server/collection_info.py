@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groundhook.handlers.kb.balance import Sums, add_sums, parse_sums
-from groundhook.handlers.kb.store import CollectionSettings
+from groundhook.handlers.kb.store.port import CollectionSettings
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from qdrant_client import models
 
-from groundhook.handlers.kb.points import payload_path
+from groundhook.core.errors import StorageError
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.connection import RequestRefused, ServerConnection
 from groundhook.handlers.kb.server.filter import of_records
@@ -27,9 +27,9 @@ from groundhook.handlers.kb.server.layout import (
     parse_settings,
     settings_point,
 )
-from groundhook.handlers.kb.store import CollectionSettings, FullDocument
-from groundhook.handlers.kb.store_checks import detect_language, refuse_other_settings
-from groundhook.host.core.errors import StorageError
+from groundhook.handlers.kb.store.checks import detect_language, refuse_other_settings
+from groundhook.handlers.kb.store.points import payload_path
+from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument
 
 # Documents whose statistics are taken for the collection's; the first ones, since ids are hashes.
 _SAMPLE = 1000

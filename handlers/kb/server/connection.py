@@ -27,8 +27,8 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from groundhook.host.core.app_settings import QdrantSettings
-from groundhook.host.core.errors import ConfigError, HostError, StorageError
+from groundhook.core.app_settings import QdrantSettings
+from groundhook.core.errors import ConfigError, HostError, StorageError
 
 Answer = TypeVar("Answer")
 Call = Callable[[AsyncQdrantClient], Awaitable[Answer]]

@@ -8,8 +8,8 @@ from typing import Any
 
 from qdrant_client import models
 
-from groundhook.handlers.kb.points import LANGUAGE, encode_value, payload_path
-from groundhook.host.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
+from groundhook.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
+from groundhook.handlers.kb.store.points import LANGUAGE, encode_value, payload_path
 
 RECORD, SETTINGS = "document", "made"  # `kind` of records; passages have none
 

@@ -17,12 +17,12 @@ from typing import Any
 
 from qdrant_client import models
 
-from groundhook.handlers.kb import points
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.balance import format_sums
-from groundhook.handlers.kb.messages import pack_vector, unpack_vector
 from groundhook.handlers.kb.server.filter import RECORD, SETTINGS
-from groundhook.handlers.kb.store import CollectionSettings, DocumentRecord, FullDocument
+from groundhook.handlers.kb.store import points
+from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
+from groundhook.handlers.kb.store.port import CollectionSettings, DocumentRecord, FullDocument
 
 SETTINGS_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, "groundhook:made"))
 _STORED = tuple(field.name for field in fields(DocumentRecord))

@@ -8,12 +8,12 @@ from typing import Any
 
 from qdrant_client import models
 
-from groundhook.handlers.kb import paging, points
 from groundhook.handlers.kb.analyse import SparseVector
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.server.filter import of_language, of_passages, of_tenant
 from groundhook.handlers.kb.server.layout import PASSAGE_KEY, PassageKey, parse_key
-from groundhook.handlers.kb.store import Question
+from groundhook.handlers.kb.store import paging, points
+from groundhook.handlers.kb.store.port import Question
 
 Points = Sequence[models.ScoredPoint]
 

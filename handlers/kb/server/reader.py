@@ -9,13 +9,13 @@ from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
 
-from groundhook.handlers.kb import points
+from groundhook.core.errors import StorageError
+from groundhook.core.types.fields import Scalar
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.layout import parse_record, passage_id
-from groundhook.handlers.kb.store import DocumentRecord, PassageOrdinals
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.types.fields import Scalar
+from groundhook.handlers.kb.store import points
+from groundhook.handlers.kb.store.port import DocumentRecord, PassageOrdinals
 
 _PAGE = 500  # records in one answer
 _MOST_VALUES = 10_000  # of one facet

@@ -16,7 +16,6 @@ from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
 
-from groundhook.handlers.kb import paging, points
 from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.balance import Balance
 from groundhook.handlers.kb.ranking import fusion
@@ -39,7 +38,8 @@ from groundhook.handlers.kb.server.queries import (
     read_rankings,
     scores,
 )
-from groundhook.handlers.kb.store import Answer, Hit, Question
+from groundhook.handlers.kb.store import paging, points
+from groundhook.handlers.kb.store.port import Answer, Hit, Question
 
 
 class CollectionRebuilt(Exception):

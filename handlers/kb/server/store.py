@@ -20,7 +20,9 @@ from weakref import WeakValueDictionary
 import anyio
 from qdrant_client import models
 
-from groundhook.handlers.kb import points
+from groundhook.core.errors import StorageError
+from groundhook.core.types.fields import Scalar
+from groundhook.core.types.filters import Filter
 from groundhook.handlers.kb.server import search as server_search
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.collections import Collections
@@ -35,7 +37,13 @@ from groundhook.handlers.kb.server.layout import (
 from groundhook.handlers.kb.server.reader import CollectionReader
 from groundhook.handlers.kb.server.search import CollectionRebuilt
 from groundhook.handlers.kb.server.writer import CollectionWriter, Counted, steps
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store import points
+from groundhook.handlers.kb.store.checks import (
+    refuse_other_settings,
+    refuse_too_long,
+    refuse_without_tenant,
+)
+from groundhook.handlers.kb.store.port import (
     Answer,
     CollectionSettings,
     CollectionUsage,
@@ -48,14 +56,6 @@ from groundhook.handlers.kb.store import (
     Question,
     StoreProgress,
 )
-from groundhook.handlers.kb.store_checks import (
-    refuse_other_settings,
-    refuse_too_long,
-    refuse_without_tenant,
-)
-from groundhook.host.core.errors import StorageError
-from groundhook.host.core.types.fields import Scalar
-from groundhook.host.core.types.filters import Filter
 
 _PAGE = 500  # documents changed by one request
 _TOGETHER = 32  # questions in one request

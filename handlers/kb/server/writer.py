@@ -17,13 +17,13 @@ from itertools import chain, islice
 import anyio
 from qdrant_client import models
 
+from groundhook.core.errors import StorageError
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.filter import of_documents, of_versions
 from groundhook.handlers.kb.server.layout import passage_id, passage_points, record_point
-from groundhook.handlers.kb.store import FullDocument, Outcome
-from groundhook.host.core.errors import StorageError
+from groundhook.handlers.kb.store.port import FullDocument, Outcome
 
 BATCH = 64  # passages in one request
 _PASSAGES, _DOCUMENTS = 512, 100  # in one step; a document of more passages is one of its own

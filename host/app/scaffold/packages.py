@@ -13,8 +13,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from groundhook.core.errors import StorageError, UsageError
 from groundhook.host.config.tree import PACKAGE, PARTS
-from groundhook.host.core.errors import StorageError, UsageError
 
 _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 

@@ -1,4 +1,4 @@
-"""`ctx.agent` and `ctx.llm` for the hooks of one assistant: `host.core.hook_services.HookCalls`.
+"""`ctx.agent` and `ctx.llm` for the hooks of one assistant: `core.hook_services.HookCalls`.
 
 A called assistant runs a turn of its own, with its own isolate, under the identity and in the trace
 of this turn. This is the one place where its failure, or a model's, becomes `error` on an answer.
@@ -17,11 +17,11 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from groundhook.host.core.errors import HostError, ModelTruncated, UsageError
-from groundhook.host.core.hook_services import Together
-from groundhook.host.core.ports import ModelCall, TextDelta, ToolDelta
-from groundhook.host.core.trace import recording, span
-from groundhook.host.core.types.calls import (
+from groundhook.core.errors import HostError, ModelTruncated, UsageError
+from groundhook.core.hook_services import Together
+from groundhook.core.ports import ModelCall, TextDelta, ToolDelta
+from groundhook.core.trace import recording, span
+from groundhook.core.types.calls import (
     AgentAsk,
     AgentResult,
     Answered,
@@ -29,7 +29,7 @@ from groundhook.host.core.types.calls import (
     ModelAsk,
     ModelResult,
 )
-from groundhook.host.core.types.events import Event, Text, Warned
+from groundhook.core.types.events import Event, Text, Warned
 from groundhook.host.search.searcher import run_all, run_first
 from groundhook.host.turn.answer import Draft, step
 from groundhook.host.turn.content import question_of

@@ -1,4 +1,4 @@
-"""`ctx.chat` for the hooks of one turn: `host.core.hook_services.HookChat` over the conversation
+"""`ctx.chat` for the hooks of one turn: `core.hook_services.HookChat` over the conversation
 that the turn belongs to."""
 
 from __future__ import annotations
@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from groundhook.host.citations.index import cited
-from groundhook.host.core.types.chats import ChatMessage, EarlierMessage
+from groundhook.core.types.chats import ChatMessage, EarlierMessage
+from groundhook.host.search.citations.index import cited
 from groundhook.host.turn.context import Request
 
 

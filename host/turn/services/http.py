@@ -1,4 +1,4 @@
-"""`http` for the hooks of one turn: `host.core.hook_services.HookWeb` over the guarded client,
+"""`http` for the hooks of one turn: `core.hook_services.HookWeb` over the guarded client,
 under the settings of their assistant."""
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from groundhook.host.core.settings import HttpSettings
-from groundhook.host.core.trace import span
+from groundhook.core.settings import HttpSettings
+from groundhook.core.trace import span
 from groundhook.host.web_client.clients import WebClients
 
 

@@ -1,4 +1,4 @@
-"""`ctx.memory` for the hooks of one turn: `host.core.hook_services.HookMemory` over the app's
+"""`ctx.memory` for the hooks of one turn: `core.hook_services.HookMemory` over the app's
 memory."""
 
 from __future__ import annotations
@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.core.errors import NotPermitted
-from groundhook.host.core.hook_services import MemoryOperation
-from groundhook.host.memory.lists import OPERATIONS
-from groundhook.host.memory.memory import Namespaces
+from groundhook.core.errors import NotPermitted
+from groundhook.core.hook_services import MemoryOperation
+from groundhook.host.chats.memory.lists import OPERATIONS
+from groundhook.host.chats.memory.memory import Namespaces
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """`ctx.Send` and the other output calls for the hooks of one assistant:
-`host.core.hook_services.HookOutput` over the turn's outbox.
+`core.hook_services.HookOutput` over the turn's outbox.
 
 Owns the list of message streams that these hooks have open, so that none outlives its hook.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from groundhook.host.core.types.events import MessageAction
+from groundhook.core.types.events import MessageAction
 from groundhook.host.turn.outbox import Outbox
 
 IDS = ("message_id", "block_id", "thread_id")

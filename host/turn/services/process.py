@@ -1,14 +1,14 @@
 """Records, HTML conversion and the package's texts for `Process` in the hooks of one turn:
-`host.core.hook_services.HookRecords`."""
+`core.hook_services.HookRecords`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from groundhook.core.types.search import RecordQuery
 from groundhook.host.config.variables import text_at
-from groundhook.host.core.types.search import RecordQuery
-from groundhook.host.turn.prompt_values import locale_texts
+from groundhook.host.turn.prompt.values import locale_texts
 from groundhook.host.turn.run import AssistantRun
 
 

@@ -1,5 +1,5 @@
 """Calls of functions in a package's own scripts: its tools, and what hooks call by `Process`
-(`host.core.hook_services.HookScripts`)."""
+(`core.hook_services.HookScripts`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.host.core.errors import HookError
-from groundhook.host.core.exception_groups import unwrap_exception_groups
-from groundhook.host.core.hook_engine import HookScript, ScriptFunction
+from groundhook.core.errors import HookError
+from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.hook_engine import HookScript, ScriptFunction
 from groundhook.host.turn.package_tools import FunctionNames
 from groundhook.host.turn.run import AssistantRun
 

@@ -1,4 +1,4 @@
-"""`ctx.mcp` for the hooks of one assistant: `host.core.hook_services.HookServers` over the app's
+"""`ctx.mcp` for the hooks of one assistant: `core.hook_services.HookServers` over the app's
 MCP servers.
 
 Checks which servers an assistant may use: those that its configuration lists, regardless of the
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     HostError,
     ToolFailed,
     UsageError,
     suggestion,
 )
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.servers import ServerCalling, ServerMethod, ToolAsk
-from groundhook.host.mcp.shapes import value_of
+from groundhook.core.trace import span
+from groundhook.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 from groundhook.host.search.searcher import run_all, run_first
+from groundhook.host.tools.mcp.shapes import value_of
 from groundhook.host.turn.grants import ServerListing
 from groundhook.host.turn.package_tools import ProcessServer
 from groundhook.host.turn.run import AssistantRun

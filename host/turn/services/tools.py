@@ -13,24 +13,24 @@ from typing import Any
 
 from anyio import to_thread
 
+from groundhook.core.errors import HostError, UnknownName, UsageError
+from groundhook.core.hook_engine import HookEngine
+from groundhook.core.trace import span
+from groundhook.core.types.events import Warned
+from groundhook.core.types.search import SearchResult
+from groundhook.core.types.servers import ListedServer
+from groundhook.core.types.tools import ToolOutcome
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
-from groundhook.host.core.errors import HostError, UnknownName, UsageError
-from groundhook.host.core.hook_engine import HookEngine
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.search import SearchResult
-from groundhook.host.core.types.servers import ListedServer
-from groundhook.host.core.types.tools import ToolOutcome
-from groundhook.host.turn.chosen_tools import ChosenTools, missing_tool
+from groundhook.host.tools.chosen import ChosenTools, missing_tool
+from groundhook.host.tools.offers import Offer
+from groundhook.host.tools.server import server_tools
+from groundhook.host.tools.toolbox import Toolbox
+from groundhook.host.tools.toolkits import ListedTools
 from groundhook.host.turn.grants import ServerListing
-from groundhook.host.turn.offers import Offer
 from groundhook.host.turn.package_tools import ProcessServer, RunOf, package_offers
 from groundhook.host.turn.run import AssistantRun
-from groundhook.host.turn.server_tools import server_tools
 from groundhook.host.turn.tool_scopes import ToolScopes
-from groundhook.host.turn.toolkits import ListedTools
-from groundhook.host.turn.tools import Toolbox
 
 MOST_NAMED = 5  # unknown tools of Create with a warning each; of more, one warning names the first
 
@@ -217,7 +217,7 @@ async def _warn_of_missing(
 
 @dataclass(frozen=True)
 class TurnTools:
-    """The tools for the hooks of one run: `host.core.hook_services.HookTools`. `toolkits` is the
+    """The tools for the hooks of one run: `core.hook_services.HookTools`. `toolkits` is the
     assistant's own list: Create changes what the model is offered, not what a hook may call."""
 
     run: AssistantRun

@@ -1,4 +1,4 @@
-"""`ctx.trace` for the hooks of one assistant: `host.core.hook_services.HookTrace` over the trace of
+"""`ctx.trace` for the hooks of one assistant: `core.hook_services.HookTrace` over the trace of
 the turn.
 
 Nodes stay known for the whole turn, so that Next can add to those that Create began. Nodes that are
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundhook.host.core.channel import Channel
-from groundhook.host.core.errors import UsageError
-from groundhook.host.core.trace import Span, open_span
+from groundhook.core.channel import Channel
+from groundhook.core.errors import UsageError
+from groundhook.core.trace import Span, open_span
 
 LEFT_OPEN = "the hook failed before it closed this node"
 

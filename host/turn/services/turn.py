@@ -1,5 +1,5 @@
 """The services of the host for the hooks of one turn, one module for each group of calls:
-`host.core.hook_services.HookServices`."""
+`core.hook_services.HookServices`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 
-from groundhook.host.core.errors import HostError, Place
-from groundhook.host.core.hook_engine import (
+from groundhook.core.errors import HostError, Place
+from groundhook.core.hook_engine import (
     HookScript,
     HookTurn,
 )
-from groundhook.host.core.trace import span
-from groundhook.host.core.types.events import Warned
-from groundhook.host.core.types.search import SearchRequest, SearchResult
+from groundhook.core.trace import span
+from groundhook.core.types.events import Warned
+from groundhook.core.types.search import SearchRequest, SearchResult
 from groundhook.host.turn.run import AssistantRun
 from groundhook.host.turn.services.agents import Calls
 from groundhook.host.turn.services.http import TurnWeb

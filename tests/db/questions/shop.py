@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.model.schema import Schema, Schemas
 from groundhook.handlers.db.question.languages import AUTO, words_for
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer, Samples
 from groundhook.handlers.db.question.reading import Reading, read_question
-from groundhook.handlers.db.schema import Schema, Schemas
-from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import NOW, shop_models
 
 LEXICONS = Lexicons()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.db.linter import lint
+from groundhook.handlers.db.query.linter import lint
 from groundhook.handlers.db.question.languages import AUTO
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import languages

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.languages import AUTO, words_for
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
 from groundhook.handlers.db.question.tokens import LONGEST_QUESTION
-from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.query_language import Where
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)  # a Sunday
 LEXICONS = Lexicons()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.errors import ConfigError, SourceNotConfigured
 from groundhook.handlers.db.question.vocabulary import build_vocabulary, languages, vocabulary
-from groundhook.host.core.errors import ConfigError, SourceNotConfigured
 
 
 @pytest.mark.parametrize("language", languages())

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.errors import SourceNotConfigured
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.languages import AUTO, language_of, words_for
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import read_question
-from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.errors import SourceNotConfigured
-from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.questions.models import NOW, choice, column, conditions, date, number
 
 MODELS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {

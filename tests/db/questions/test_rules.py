@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.cursor import Cursor
 from groundhook.handlers.db.question.lexicons import Offer, build_lexicon
 from groundhook.handlers.db.question.parsed import Parsed, Piece
 from groundhook.handlers.db.question.rules import RULES
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import vocabulary
-from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.query_language import Where
 
 CAR = {
     "id": "car",

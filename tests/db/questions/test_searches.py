@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.settings import SearchSettings, UsesSettings
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import Database, open_database
-from groundhook.host.core.ports import Scope, SourceResult
-from groundhook.host.core.settings import SearchSettings, UsesSettings
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.search import SearchRequest
-from groundhook.host.core.types.turn import Identity
 from tests.db.conftest import Fresh
 from tests.db.questions.models import NOW, choice, column
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundhook.handlers.db.dsl import EVERY_TEXT
+from groundhook.handlers.db.query.dsl import EVERY_TEXT
 from tests.db.questions.shop import OFFERS, read_as, readings
 from tests.db.questions.shop_questions import BUILT, ORDERED, PLACED, TRAPS
 

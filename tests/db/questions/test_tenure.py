@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicons import Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
-from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.questions.models import LEXICONS, NOW, column, conditions, date, number
 
 COLUMNS = {

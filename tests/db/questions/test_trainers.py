@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicons import Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
-from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.types.model_spec import ModelSpec
-from groundhook.host.core.types.query_language import Where
 
 NOW = datetime(2026, 11, 12, 10, tzinfo=UTC)
 COLUMNS: dict[str, list[dict[str, object]]] = {

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.question.languages import AUTO, language_of, words_for
 from groundhook.handlers.db.question.lexicons import Offer
 from groundhook.handlers.db.question.reading import read_question
-from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.conftest import NOW
 from tests.db.questions.shop import LEXICONS, SHOP, offers_of
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.lexicons import Lexicons, Offer
 from groundhook.handlers.db.question.reading import read_question
 from groundhook.handlers.db.question.vocabulary import vocabulary
-from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.questions.models import NOW, choice, column, conditions, date, number
 
 LEXICONS = Lexicons()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from groundhook.handlers.db.dsl import EVERY_TEXT
-from groundhook.handlers.db.linter import lint
+from groundhook.handlers.db.query.dsl import EVERY_TEXT
+from groundhook.handlers.db.query.linter import lint
 from tests.db.questions.shop import SHOP, read_as, readings
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.model.schema import Schemas
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.lexicons import Offer
 from groundhook.handlers.db.question.reading import Reading, read_question
-from groundhook.handlers.db.schema import Schemas
-from groundhook.host.core.types.model_spec import ModelSpec
 from tests.db.questions.models import LEXICONS, NOW, choice, column, conditions, date, number
 
 MODELS: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.app_settings import (
+    AppSettings,
+    EmbedderSettings,
+)
+from groundhook.core.ports import Embedder
+from groundhook.core.registry import Registry
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders import providers as services
 from groundhook.handlers.kb.embedders.builtin import builtin
 from groundhook.host.app.builtins import declared_embedders as app_embedders
-from groundhook.host.core.app_settings import (
-    AppSettings,
-    EmbedderSettings,
-)
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.registry import Registry
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.keys import key
 from tests.loopback.embeddings import openai_answer, voyage_answer, voyage_in_context
 from tests.loopback.server import Loopback, Reads, serving

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.ports import Embedder
+from groundhook.core.trace import recording
+from groundhook.core.types.collection_spec import EmbeddingSpec
+from groundhook.core.types.events import TraceNode
 from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.host.core.app_settings import KBStorageSettings
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
-from groundhook.host.core.types.events import TraceNode
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.loops import run
 

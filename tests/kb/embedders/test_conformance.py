@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from groundhook.core.ports import Embedder
 from groundhook.handlers.kb.embed import in_context
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from groundhook.host.core.ports import Embedder
 from tests.kb.embedders.conftest import Makes
 
 EMBEDDERS: dict[str, dict[str, Any]] = {

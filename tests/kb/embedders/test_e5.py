@@ -149,7 +149,7 @@ sys.meta_path.insert(0, Broken())
 """
 WITHOUT = """
 import anyio
-from groundhook.host.core.trace import recording
+from groundhook.core.trace import recording
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 
 async def main():

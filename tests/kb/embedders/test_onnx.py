@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from groundhook import open_host
+from groundhook.core.errors import ConfigError, HostError
+from groundhook.core.ports import Embedder
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embedders.onnx import own_model
-from groundhook.host.core.errors import ConfigError, HostError
-from groundhook.host.core.ports import Embedder
-from groundhook.host.core.types.collection_spec import EmbeddingSpec
 from tests.kb.embedders.make_tiny import HIDDEN, TABLE, WORDS, encoder
 
 

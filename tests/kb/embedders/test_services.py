@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embed import embedding_tokens
-from groundhook.handlers.kb.embedders.service import Limits, make_batches, shorten_text
-from groundhook.host.core.errors import (
+from groundhook.core.errors import (
     ConfigError,
     HostError,
     SourceError,
@@ -23,6 +21,8 @@ from groundhook.host.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
+from groundhook.handlers.kb.embed import embedding_tokens
+from groundhook.handlers.kb.embedders.service import Limits, make_batches, shorten_text
 from tests.kb.embedders.conftest import SERVICES, Makes, factories
 from tests.keys import key
 from tests.loopback.embeddings import SIZE, openai_answer, voyage_answer
@@ -276,8 +276,8 @@ async def test_one_failed_request_ends_the_others(
 
 
 def test_a_service_of_the_app_needs_a_kind_a_model_and_a_size() -> None:
-    from groundhook.host.core.app_settings import EmbedderSettings
-    from groundhook.host.core.types.collection_spec import EmbeddingSpec
+    from groundhook.core.app_settings import EmbedderSettings
+    from groundhook.core.types.collection_spec import EmbeddingSpec
 
     with pytest.raises(ConfigError, match=r"embedders\.local.*type: openai"):
         factories({"local": EmbedderSettings(host="http://127.0.0.1:9/v1")}, {})

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.handlers.kb.opening import open_kb
-from groundhook.host.core.app_settings import (
+from groundhook.core.app_settings import (
     KBStorageSettings,
     QdrantSettings,
 )
-from groundhook.host.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.handlers.kb.knowledge_base import KnowledgeBase
+from groundhook.handlers.kb.opening import open_kb
 from tests.kb.conftest import Opens, providers, spec
 from tests.loopback.qdrant import qdrant
 

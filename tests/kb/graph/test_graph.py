@@ -12,12 +12,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from groundhook.core.errors import ConfigError, DelegateError, StorageError
+from groundhook.core.ports import NoDelegates, SourceResult
+from groundhook.core.trace import recording
+from groundhook.core.types.collection_spec import (
+    CollectionSpec,
+    EntitySpec,
+)
+from groundhook.core.types.delegation import EntityAnswer
+from groundhook.core.types.events import TraceNode
+from groundhook.core.types.filters import Filter
+from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.kb.graph.extract import Extraction
 from groundhook.handlers.kb.graph.graphed_store import GraphedStore
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-from groundhook.handlers.kb.messages import pack_vector
-from groundhook.handlers.kb.store import (
+from groundhook.handlers.kb.store.messages import pack_vector
+from groundhook.handlers.kb.store.port import (
     Answer,
     CollectionSettings,
     CollectionUsage,
@@ -27,17 +38,6 @@ from groundhook.handlers.kb.store import (
     Passage,
     Question,
 )
-from groundhook.host.core.errors import ConfigError, DelegateError, StorageError
-from groundhook.host.core.ports import NoDelegates, SourceResult
-from groundhook.host.core.trace import recording
-from groundhook.host.core.types.collection_spec import (
-    CollectionSpec,
-    EntitySpec,
-)
-from groundhook.host.core.types.delegation import EntityAnswer
-from groundhook.host.core.types.events import TraceNode
-from groundhook.host.core.types.filters import Filter
-from groundhook.host.core.types.search import SearchRequest
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 from tests.loops import run
 

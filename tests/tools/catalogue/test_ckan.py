@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.tools.catalogue.ckan import Portal
-from groundhook.handlers.tools.catalogue.packages import PackageReader
-from groundhook.handlers.tools.catalogue.settings import CatalogueCollections, CatalogueSource
-from groundhook.handlers.tools.catalogue.source import PortalSource
-from groundhook.host.core.errors import SourceError, UsageError
-from groundhook.host.core.types.sync import SyncReport, SyncSettings
+from groundhook.core.errors import SourceError, UsageError
+from groundhook.core.types.sync import SyncReport, SyncSettings
 from groundhook.host.sync.engine import SyncEngine
 from groundhook.host.web_client.clients import open_web_clients
+from groundhook.toolkits.catalogue.ckan import Portal
+from groundhook.toolkits.catalogue.packages import PackageReader
+from groundhook.toolkits.catalogue.settings import CatalogueCollections, CatalogueSource
+from groundhook.toolkits.catalogue.source import PortalSource
 from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Answer, Cut, Html, Json, Reply
 from tests.sync.conftest import Clock, Shelf

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
-from groundhook.handlers.tools.catalogue.columns import declared, header, words
+from groundhook.toolkits.catalogue.columns import declared, header, words
 from tests.loopback.ckan import Ckan, package
 from tests.loopback.server import Answer, Json, Received, Reply, running
 from tests.tools.catalogue.conftest import NOW, MakeCatalogue, found, names

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from groundhook.handlers.tools.catalogue.answers import (
+from groundhook.core.types.sync import SyncSettings
+from groundhook.toolkits.catalogue.answers import (
     Dataset,
     DatasetArguments,
     DatasetsFound,
     Resource,
     ResourceArguments,
 )
-from groundhook.handlers.tools.catalogue.settings import CatalogueSettings, CatalogueSource
-from groundhook.host.core.types.sync import SyncSettings
+from groundhook.toolkits.catalogue.settings import CatalogueSettings, CatalogueSource
 from tests.docs.test_tutorial import follow
 from tests.tools.catalogue.conftest import REPOSITORY
 

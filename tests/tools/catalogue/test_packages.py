@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from groundhook.handlers.tools.catalogue.freshness import days_of, frequency_of, is_overdue
-from groundhook.handlers.tools.catalogue.names import (
+from groundhook.toolkits.catalogue.freshness import days_of, frequency_of, is_overdue
+from groundhook.toolkits.catalogue.names import (
     format_key,
     format_keys,
     format_of,
@@ -17,8 +17,8 @@ from groundhook.handlers.tools.catalogue.names import (
     key,
     nearest,
 )
-from groundhook.handlers.tools.catalogue.packages import LONGEST_TEXT, PackageReader
-from groundhook.handlers.tools.catalogue.settings import CatalogueCollections
+from groundhook.toolkits.catalogue.packages import LONGEST_TEXT, PackageReader
+from groundhook.toolkits.catalogue.settings import CatalogueCollections
 from tests.loopback.ckan import package
 
 READER = PackageReader(collections=CatalogueCollections(), portal="https://data.example.org")

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from groundhook import open_host
-from groundhook.host.core.errors import SourceError, UnknownName
+from groundhook.core.errors import SourceError, UnknownName
 from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Html
 from tests.tools.catalogue.conftest import NOW, MakeCatalogue, found

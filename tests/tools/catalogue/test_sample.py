@@ -11,17 +11,17 @@ from typing import Any, cast
 import pytest
 
 from groundhook import Host
-from groundhook.handlers.tools.catalogue.answers import ResourceArguments
-from groundhook.handlers.tools.catalogue.search import CatalogueSearch
-from groundhook.handlers.tools.catalogue.settings import CatalogueSettings
-from groundhook.host.core.tool_ports import ToolScope
-from groundhook.host.core.types.collection_queries import (
+from groundhook.core.tool_ports import ToolScope
+from groundhook.core.types.collection_queries import (
     CollectionAnswer,
     CollectionMatch,
     CollectionQuery,
 )
-from groundhook.host.core.types.events import StreamEnd
-from groundhook.host.core.types.sync import SyncStatus
+from groundhook.core.types.events import StreamEnd
+from groundhook.core.types.sync import SyncStatus
+from groundhook.toolkits.catalogue.answers import ResourceArguments
+from groundhook.toolkits.catalogue.search import CatalogueSearch
+from groundhook.toolkits.catalogue.settings import CatalogueSettings
 from tests.tools.catalogue.conftest import REPOSITORY, found, names
 
 QUESTIONS = REPOSITORY / "bench/toolkits/catalogue_questions.jsonl"

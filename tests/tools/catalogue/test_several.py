@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groundhook import open_host
-from groundhook.handlers.tools.catalogue.several import keys_of
+from groundhook.toolkits.catalogue.several import keys_of
 from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Html
 from tests.tools.catalogue.conftest import NOW, MakeCatalogue, found

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from groundhook.host.core.errors import ConfigError
-from groundhook.host.core.onnx_runtime import Unusable
+from groundhook.core.errors import ConfigError
+from groundhook.core.onnx_runtime import Unusable
 
 DIMENSIONS = 384
 SLOWER = "the small engine embeds in its place, at a quarter of the speed"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from groundhook.core.onnx_runtime import OnnxModel
 from groundhook.handlers.kb.embedders.e5.file import Floats, ModelFile, dequantise
 from groundhook.handlers.kb.embedders.e5.tokens import Tokens
 from groundhook.handlers.kb.embedders.e5.weights import ARITHMETIC, Arithmetic, weights
-from groundhook.host.core.onnx_runtime import OnnxModel
 
 _WINDOW = 510  # tokens of a window, without the end marks
 

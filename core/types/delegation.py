@@ -1,0 +1,366 @@
+"""Requests to assistants and MCP tools that do a step in place of the built-in, and their answers.
+
+The models of the answers accept the dialects of published packages and turn them into one shape.
+`core.types.uses` joins them to steps; `docs/delegation.md` is generated from both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+
+from groundhook.core.types.base import Few, Value
+from groundhook.core.types.search import SearchType
+
+Request = TypeVar("Request", bound=BaseModel)
+Answer = TypeVar("Answer", bound=BaseModel)
+TimeRange = Literal["day", "week", "month", "year"]
+
+
+class Reply(BaseModel):
+    """An answer from outside. Unknown keys are ignored, since language models add keys of their
+    own."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        defer_build=True,
+        str_strip_whitespace=True,
+    )
+
+
+# ------------------------------------------------------------------------------------------ rewrite
+
+
+class RewriteAsk(Value):
+    """Rewrite the last question of a conversation into a self-contained one, for a search."""
+
+    query: str = Field(description="The last question, as the user wrote it")
+    earlier: tuple[str, ...] = Field(description="The questions before it, the oldest first")
+    answer: str = Field(default="", description="The beginning of the last answer")
+
+
+class RewriteAnswer(Reply):
+    """the question as it is searched."""
+
+    query: str = Field(
+        min_length=1,
+        max_length=1000,
+        validation_alias=AliasChoices("query", "question", "rewritten", "text"),
+        description="The question; the same one where it is self-contained",
+    )
+
+
+# -------------------------------------------------------------------------------------------- title
+
+
+class TitleAsk(Value):
+    """Write the title of a conversation that begins with a question."""
+
+    question: str = Field(description="The first question")
+
+
+class TitleAnswer(Reply):
+    """the title as lists of conversations show it."""
+
+    title: str = Field(
+        min_length=1,
+        max_length=1000,
+        validation_alias=AliasChoices("title", "name", "text"),
+        description="A few words in the question's language; cut at 60 characters",
+    )
+
+
+# ------------------------------------------------------------------------------------------ keyword
+
+
+class KeywordAsk(Value):
+    """Extract the keywords of a web search from a question."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _both_names(cls, raw: Any) -> Any:
+        return {"content": raw.get("query", ""), **raw} if isinstance(raw, Mapping) else raw
+
+    query: str = Field(description="The question, as the user or a hook wrote it")
+    content: str = Field(
+        default="", description="The same, for assistants and tools that read it by this name"
+    )
+    max_keywords: int = Field(default=10, description="Maximum keywords that are used")
+    language: str = Field(default="auto", description="Language of the question; `auto`: not known")
+
+
+class Keyword(Reply):
+    """A keyword and its weight."""
+
+    k: str = Field(
+        min_length=1,
+        max_length=200,
+        validation_alias=AliasChoices("k", "keyword", "text", "word"),
+        description="A word or a phrase",
+    )
+    w: float = Field(
+        default=1.0,
+        ge=0,
+        allow_inf_nan=False,
+        validation_alias=AliasChoices("w", "weight", "score"),
+        description="Its weight",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, raw: Any) -> Any:
+        return {"k": raw} if isinstance(raw, str) else raw
+
+
+class KeywordAnswer(Reply):
+    """`{"keywords": [{"k", "w"}]}`; also with plain strings in the list, or the list alone."""
+
+    keywords: Few[tuple[Keyword, ...]] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dialects(cls, raw: Any) -> Any:
+        return {"keywords": raw} if isinstance(raw, list) else raw
+
+
+# -------------------------------------------------------------------------------------------- query
+
+
+class QueryAsk(Value):
+    """Translate a question into a query of database models."""
+
+    query: str = Field(description="The question")
+    models: tuple[dict[str, Any], ...] = Field(
+        description="Their schemas: {model, name, description, fields: [{name, kind, …}]}"
+    )
+    wheres: tuple[dict[str, Any], ...] = Field(
+        default=(), description="Conditions that are already set: {field, op, value}"
+    )
+    orders: tuple[dict[str, Any], ...] = Field(
+        default=(), description="Orders that take precedence: {field, order}"
+    )
+    limit: int = Field(description="Maximum records that are returned")
+    now: str = Field(description="The current time, ISO 8601, for words such as `yesterday`")
+    language: str = Field(default="en", description="Language of the question")
+
+
+_DSL = {"dsl", "queries", "query_dsl"}
+
+
+class QueryAnswer(Reply):
+    """`{"dsl": {…}, "explain", "warnings"}`; also the query alone, and a list of queries, one for
+    each model."""
+
+    dsl: dict[str, Any] | Few[list[dict[str, Any]]] = Field(
+        validation_alias=AliasChoices("dsl", "queries", "query_dsl", "query"),
+        description=(
+            "{model, select, wheres: [{field, op, value}], groups, aggregates, orders: [{field,"
+            " order}], limit}"
+        ),
+    )
+    explain: str = Field(default="", description="Interpretation of the question, for people")
+    warnings: Few[tuple[str, ...]] = Field(
+        default=(), description="Parts of the question without a place in the query"
+    )
+
+    @property
+    def queries(self) -> list[dict[str, Any]]:
+        """The queries as a list, also for an answer with one."""
+        return [self.dsl] if isinstance(self.dsl, dict) else self.dsl
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dialects(cls, raw: Any) -> Any:
+        if isinstance(raw, list):
+            return {"dsl": raw}
+        if (
+            isinstance(raw, Mapping)
+            and not raw.keys() & {"dsl", "queries", "query_dsl", "query"}
+            and raw.keys() & {"model", "from", "select", "wheres", "groups", "orders"}
+        ):
+            return {"dsl": dict(raw)}
+        return raw
+
+
+# ------------------------------------------------------------------------------------------- rerank
+
+
+class RerankEntry(Value):
+    """An item to rerank."""
+
+    citation_id: str = Field(description="Id of the item for the answer")
+    type: SearchType
+    title: str = ""
+    content: str = Field(default="", description="The passage, cut where it is very long")
+    url: str = ""
+    score: float = Field(description="Its relevance so far, 0-1")
+    weight: float = Field(default=1.0, description="Weight of its origin")
+
+
+class RerankAsk(Value):
+    """Order items by how well they answer a question."""
+
+    query: str = Field(description="The question")
+    items: tuple[RerankEntry, ...]
+    top_n: int = Field(description="Number of items that are used")
+
+
+class RankedEntry(Reply):
+    """An item in the answer of a reranker."""
+
+    citation_id: str = Field(
+        default="",
+        validation_alias=AliasChoices("citation_id", "id"),
+        description="Id of an item in the request",
+    )
+    index: int | None = Field(
+        default=None, description="Instead of `citation_id`: the position in `items`, from 0"
+    )
+    score: float | None = Field(
+        default=None,
+        allow_inf_nan=False,
+        validation_alias=AliasChoices("score", "relevance_score", "relevance"),
+        description="Relevance, 0-1; none: the order of the list",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, raw: Any) -> Any:
+        if isinstance(raw, str):
+            return {"citation_id": raw}
+        return {"index": raw} if isinstance(raw, int) and not isinstance(raw, bool) else raw
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if not self.citation_id and self.index is None:
+            raise ValueError("needs the citation_id of an item")
+        return self
+
+
+class RerankAnswer(Reply):
+    """`{"order": [citation_id, …]}`, `{"items": [{"citation_id", "score"}]}`, or such a list alone.
+    Best first."""
+
+    items: Few[tuple[RankedEntry, ...]] = Field(
+        validation_alias=AliasChoices("items", "order", "results", "data"), min_length=1
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dialects(cls, raw: Any) -> Any:
+        return {"items": raw} if isinstance(raw, list) else raw
+
+
+# ---------------------------------------------------------------------------------------------- web
+
+
+class WebAsk(Value):
+    """Search the web."""
+
+    query: str = Field(description="Search words, after keyword extraction")
+    limit: int = Field(description="Maximum results that are used")
+    sites: tuple[str, ...] = Field(default=(), description="Only results from these sites")
+    exclude_sites: tuple[str, ...] = Field(default=(), description="No results from these sites")
+    time_range: TimeRange | None = Field(
+        default=None, description="Only results of the last day, week, month or year"
+    )
+    language: str = Field(default="", description="Language of the results; empty: any")
+
+
+class WebPage(Reply):
+    """A result of a web search."""
+
+    url: str = Field(min_length=1, validation_alias=AliasChoices("url", "link", "href"))
+    title: str = ""
+    content: str = Field(
+        default="", validation_alias=AliasChoices("content", "snippet", "text", "description")
+    )
+    score: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+        description="Relevance, 0-1; none: the order of the list",
+    )
+    published: str = Field(
+        default="",
+        validation_alias=AliasChoices("published", "published_date", "publishedDate", "date"),
+    )
+
+
+class WebAnswer(Reply):
+    """`{"results": [{"url", "title", "content", "score"}]}`, or the list alone. Best first; empty:
+    no results."""
+
+    results: Few[tuple[WebPage, ...]] = Field(
+        validation_alias=AliasChoices("results", "items", "organic", "data")
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dialects(cls, raw: Any) -> Any:
+        return {"results": raw} if isinstance(raw, list) else raw
+
+
+# ----------------------------------------------------------------------------------------- entities
+
+
+class EntityAsk(Value):
+    """Extract the entities of a passage and their relations."""
+
+    text: str = Field(description="The passage")
+    types: tuple[str, ...] = Field(
+        default=(), description="Types of entities to extract; none: any"
+    )
+    language: str = Field(default="auto", description="Language of the passage")
+
+
+class Entity(Reply):
+    """An entity in a passage."""
+
+    name: str = Field(min_length=1, max_length=200)
+    type: str = Field(default="", max_length=80)
+    description: str = Field(default="", max_length=2000)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, raw: Any) -> Any:
+        return {"name": raw} if isinstance(raw, str) else raw
+
+
+class Relation(Reply):
+    """A relation between two entities, by their names."""
+
+    source: str = Field(
+        min_length=1,
+        max_length=200,
+        validation_alias=AliasChoices("source", "from", "subject", "head"),
+    )
+    target: str = Field(
+        min_length=1,
+        max_length=200,
+        validation_alias=AliasChoices("target", "to", "object", "tail"),
+    )
+    relation: str = Field(
+        default="", max_length=200, validation_alias=AliasChoices("relation", "type", "predicate")
+    )
+    description: str = Field(default="", max_length=2000)
+
+
+class EntityAnswer(Reply):
+    """`{"entities": [{"name", "type", "description"}], "relations": [{"source", "target",
+    "relation"}]}`; names of relations are names of entities."""
+
+    entities: Few[tuple[Entity, ...]] = Field(validation_alias=AliasChoices("entities", "nodes"))
+    relations: Few[tuple[Relation, ...]] = Field(
+        default=(), validation_alias=AliasChoices("relations", "edges", "relationships")
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dialects(cls, raw: Any) -> Any:
+        return {"entities": raw} if isinstance(raw, list) else raw

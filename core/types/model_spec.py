@@ -1,0 +1,215 @@
+"""The content of `*.mod.yao`: a database model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+
+from groundhook.core.types.base import Value
+from groundhook.core.types.model_options import ModelOptions, PermissionColumns
+
+_Type = Literal[
+    "ID",
+    "string",
+    "char",
+    "uuid",
+    "text",
+    "longText",
+    "smallInteger",
+    "integer",
+    "bigInteger",
+    "float",
+    "double",
+    "decimal",
+    "boolean",
+    "date",
+    "datetime",
+    "timestamp",
+    "enum",
+    "json",
+]
+# Further names of types; unsigned integers are as wide as all of their values need.
+_SAME: dict[str, str] = {
+    "id": "ID",
+    "increments": "ID",
+    "bigIncrements": "ID",
+    "tinyInteger": "smallInteger",
+    "unsignedTinyInteger": "smallInteger",
+    "unsignedSmallInteger": "integer",
+    "mediumInteger": "integer",
+    "unsignedInteger": "bigInteger",
+    "unsignedBigInteger": "bigInteger",
+    "year": "smallInteger",
+    "unsignedFloat": "float",
+    "unsignedDouble": "double",
+    "unsignedDecimal": "decimal",
+    "mediumText": "longText",
+    "dateTime": "datetime",
+    "datetimeTz": "datetime",
+    "dateTimeTz": "datetime",
+    "timestampTz": "timestamp",
+    "ipAddress": "string",
+    "macAddress": "string",
+    "JSON": "json",
+    "jsonb": "json",
+    "JSONB": "json",
+}
+ColumnType = Annotated[
+    _Type,
+    BeforeValidator(lambda name: _SAME.get(name, name) if isinstance(name, str) else name),
+    WithJsonSchema({"type": "string", "enum": [*get_args(_Type), *_SAME]}),
+]
+
+
+UNREAD = "Accepted, and not read"  # keys of writers and of pages, which do not change who sees what
+
+
+class TableSpec(Value):
+    """The table of a model."""
+
+    name: str
+    comment: str = ""
+
+
+class ColumnSpec(Value):
+    """A column of a model."""
+
+    name: str
+    type: ColumnType
+    label: str = Field(default="", description="Its name in questions")
+    comment: str = Field(
+        default="",
+        description=(
+            "Parts of up to three words, separated by commas, are more names for questions"
+        ),
+    )
+    option: tuple[str, ...] = Field(default=(), description="Values of an enum")
+    primary: bool = Field(
+        default=False, description="Whether it is the primary key, if no column has the type ID"
+    )
+    length: int | None = Field(default=None, ge=1)
+    precision: int | None = Field(default=None, ge=1)
+    scale: int | None = Field(default=None, ge=0)
+    default: Any = None
+    nullable: bool = False
+    index: bool = False
+    unique: bool = False
+    title: str = Field(default="", description=UNREAD)
+    description: str = Field(default="", description=UNREAD)
+    example: Any = Field(default=None, description=UNREAD)
+    validations: tuple[Any, ...] = Field(default=(), description=f"{UNREAD}: rows are not written")
+    crypt: str = Field(default="", description="Refused: values that are encrypted or secret")
+
+    @field_validator("crypt")
+    @classmethod
+    def _is_secret(cls, crypt: str) -> str:
+        if crypt:
+            raise ValueError(
+                "encrypted columns cannot be read (remove the column from the model: the host reads"
+                " no column that a model does not declare)"
+            )
+        return crypt
+
+    @model_validator(mode="after")
+    def _enum_has_options(self) -> ColumnSpec:
+        if self.type == "enum" and not self.option:
+            raise ValueError(f"the enum column {self.name!r} has no 'option' with its values")
+        return self
+
+
+class RelationSpec(Value):
+    """A relation to another model."""
+
+    type: Literal["hasOne", "hasMany"]
+    model: str
+    key: str = Field(description="Field of the other model")
+    foreign: str = Field(description="Field of this model")
+
+
+class IndexSpec(Value):
+    """An index over columns."""
+
+    name: str
+    columns: tuple[str, ...] = Field(min_length=1)
+    type: Literal["index", "unique"] = "index"
+    comment: str = Field(default="", description=UNREAD)
+
+
+TIMESTAMPS = ("created_at", "updated_at")
+
+
+DELETED = "deleted_at"
+
+
+CREATED_BY, UPDATED_BY, TEAM, TENANT = (
+    "__yao_created_by",
+    "__yao_updated_by",
+    "__yao_team_id",
+    "__yao_tenant_id",
+)
+
+
+SHARE = "__yao_share"  # private (default), team or tenant
+
+
+PERMISSION = (CREATED_BY, UPDATED_BY, TEAM, TENANT, SHARE)
+
+
+class ModelSpec(Value):
+    """A database model. `columns` are without those that its options add (`TIMESTAMPS`, `DELETED`,
+    `PERMISSION`).
+
+    `id` follows from the file's path: `product`, or `agents.shop.product` for
+    `assistants/shop/models/product.mod.yao`."""
+
+    id: str = ""
+    name: str = ""
+    label: str = Field(default="", description="One more name in questions")
+    description: str = ""
+    table: TableSpec
+    columns: tuple[ColumnSpec, ...]
+    relations: dict[str, RelationSpec] = {}
+    indexes: tuple[IndexSpec, ...] = ()
+    option: ModelOptions = ModelOptions()
+    values: tuple[dict[str, Any], ...] = ()
+    tags: tuple[str, ...] = Field(default=(), description=UNREAD)
+    sort: int = Field(default=0, description=UNREAD)
+    builtin: bool = Field(default=False, description=UNREAD)
+    readonly: bool = Field(default=False, description=UNREAD)
+
+    @field_validator("columns")
+    @classmethod
+    def _usable(cls, columns: tuple[ColumnSpec, ...]) -> tuple[ColumnSpec, ...]:
+        names = [column.name for column in columns]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the column {name!r} is declared twice")
+        keys = [column.name for column in columns if column.primary or column.type == "ID"]
+        if len(keys) != 1:
+            raise ValueError(
+                "needs exactly one primary key (a column of type 'ID', or 'primary: true'), not"
+                f" {keys or 'none'}"
+            )
+        return columns
+
+    @model_validator(mode="after")
+    def _columns_exist(self) -> ModelSpec:
+        names = {column.name for column in self.columns} | {*TIMESTAMPS, DELETED, *PERMISSION}
+        for index in self.indexes:
+            for missing in set(index.columns) - names:
+                raise ValueError(
+                    f"the index {index.name!r} names the column {missing!r}, which is not declared"
+                )
+        owners = self.option.permission
+        for missing in set(owners.named if isinstance(owners, PermissionColumns) else ()) - names:
+            raise ValueError(
+                f"'option.permission' names the column {missing!r}, which is not declared"
+            )
+        for name, relation in self.relations.items():
+            if relation.foreign not in names:
+                raise ValueError(
+                    f"the relation {name!r} names the column {relation.foreign!r}, which is not"
+                    " declared"
+                )
+        return self

@@ -1,0 +1,178 @@
+"""The steps of a search that an assistant or an MCP tool can do in place of the built-in: one `Use`
+for each.
+
+`core.types.delegation` has their requests and answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from groundhook.core.types.delegation import (
+    Answer,
+    EntityAnswer,
+    EntityAsk,
+    KeywordAnswer,
+    KeywordAsk,
+    QueryAnswer,
+    QueryAsk,
+    Request,
+    RerankAnswer,
+    RerankAsk,
+    RewriteAnswer,
+    RewriteAsk,
+    TitleAnswer,
+    TitleAsk,
+    WebAnswer,
+    WebAsk,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonReply:
+    """The format of a JSON answer: a name (letters, digits, `_`) and a JSON Schema."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use(Generic[Request, Answer]):
+    """A step that an assistant or an MCP tool may do.
+
+    `asks` and `answers` are the models of its request and answer. `reply` describes the answer to a
+    language model, `schema` to an endpoint that can enforce one. `tools` are the usual names of a
+    server's tool for the step."""
+
+    name: str
+    asks: type[Request]
+    answers: type[Answer]
+    reply: str
+    schema: Mapping[str, Any]
+    tools: tuple[str, ...]
+
+    @property
+    def json_reply(self) -> JsonReply:
+        """The format of the answer for an endpoint that can enforce one."""
+        return JsonReply(name=self.name, schema=self.schema)
+
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+
+
+_NUMBER: Mapping[str, Any] = {"type": "number"}
+
+
+def _object(*, may: Mapping[str, Any] | None = None, **must: Any) -> dict[str, Any]:
+    """Return the schema of an object with required and optional keys, and no others."""
+    return {
+        "type": "object",
+        "properties": {**must, **(may or {})},
+        "required": list(must),
+        "additionalProperties": False,
+    }
+
+
+def _list(of: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": of}
+
+
+REWRITE = Use(
+    name="rewrite",
+    asks=RewriteAsk,
+    answers=RewriteAnswer,
+    reply=(
+        'Answer with JSON alone: {"query": "the last question with what it needs of the earlier'
+        ' ones, in its language; unchanged where it needs nothing"}'
+    ),
+    schema=_object(query=_TEXT),
+    tools=("rewrite", "rewrite_question", "condense", "stand_alone"),
+)
+
+
+TITLE = Use(
+    name="title",
+    asks=TitleAsk,
+    answers=TitleAnswer,
+    reply=(
+        'Answer with JSON alone: {"title": "what the conversation is about, in at most six words of'
+        " the question's language\"}"
+    ),
+    schema=_object(title=_TEXT),
+    tools=("title", "generate_title", "summarise", "summarize"),
+)
+
+
+KEYWORD = Use(
+    name="keyword",
+    asks=KeywordAsk,
+    answers=KeywordAnswer,
+    reply=(
+        'Answer with JSON alone: {"keywords": [{"k": "word or phrase to search the web for", "w":'
+        " 0.0-1.0}]}"
+    ),
+    schema=_object(keywords=_list(_object(k=_TEXT, w=_NUMBER))),
+    tools=("keyword", "keywords", "extract_keywords", "extract"),
+)
+
+
+QUERY = Use(
+    name="query",
+    asks=QueryAsk,
+    answers=QueryAnswer,
+    reply=(
+        'Answer with JSON alone: {"dsl": {"model": "…", "wheres": [{"field": "…", "op": "=",'
+        ' "value": …}], "orders": [{"field": "…", "order": "asc|desc"}], "limit": 10}, "explain":'
+        ' "…", "warnings": []}, with the fields of `models` only; ops: = != > >= < <= like in not'
+        ' in between null not null; for figures also "groups": [fields] and "aggregates":'
+        ' [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}]'
+    ),
+    schema=_object(dsl={"type": "object"}, may={"explain": _TEXT, "warnings": _list(_TEXT)}),
+    tools=("query", "querydsl", "query_dsl", "generate_query", "generate"),
+)
+
+
+RERANK = Use(
+    name="rerank",
+    asks=RerankAsk,
+    answers=RerankAnswer,
+    reply='Answer with JSON alone: {"order": ["citation_id of the best item", "of the next", …]}',
+    schema=_object(order=_list(_TEXT)),
+    tools=("rerank", "rank", "reorder"),
+)
+
+
+WEB = Use(
+    name="web",
+    asks=WebAsk,
+    answers=WebAnswer,
+    reply=(
+        'Answer with JSON alone: {"results": [{"url": "…", "title": "…", "content": "…", "score":'
+        " 0.0-1.0}]}"
+    ),
+    schema=_object(
+        results=_list(_object(url=_TEXT, title=_TEXT, content=_TEXT, may={"score": _NUMBER}))
+    ),
+    tools=("web", "search", "web_search", "websearch"),
+)
+
+
+ENTITIES = Use(
+    name="entities",
+    asks=EntityAsk,
+    answers=EntityAnswer,
+    reply=(
+        'Answer with JSON alone: {"entities": [{"name": "…", "type": "…", "description": "…"}], '
+        '"relations": [{"source": "name", "target": "name", "relation": "…"}]}'
+    ),
+    schema=_object(
+        entities=_list(_object(name=_TEXT, type=_TEXT, may={"description": _TEXT})),
+        relations=_list(_object(source=_TEXT, target=_TEXT, relation=_TEXT)),
+    ),
+    tools=("entities", "extract_entities", "entity", "extract"),
+)
+
+
+USES: tuple[Use[Any, Any], ...] = (REWRITE, TITLE, KEYWORD, QUERY, RERANK, WEB, ENTITIES)

@@ -1,0 +1,248 @@
+"""The schema of a model for queries: fields with their kinds, relations, primary key, title, and
+searched texts.
+
+Pure and independent of a database. Columns that a model's options add (timestamps, soft deletes,
+permission columns) are fields marked `hidden`: conditions may name them, and they are returned or
+searched only if selected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import field as part
+from typing import Literal
+
+from groundhook.core.types.model_spec import (
+    DELETED,
+    PERMISSION,
+    TIMESTAMPS,
+    ColumnSpec,
+    ModelSpec,
+)
+
+Kind = Literal["text", "integer", "number", "boolean", "date", "moment", "json"]
+
+KINDS: dict[str, Kind] = {
+    "ID": "integer",
+    "string": "text",
+    "char": "text",
+    "uuid": "text",
+    "text": "text",
+    "longText": "text",
+    "enum": "text",
+    "smallInteger": "integer",
+    "integer": "integer",
+    "bigInteger": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "boolean": "boolean",
+    "date": "date",
+    "datetime": "moment",
+    "timestamp": "moment",
+    "json": "json",
+}
+LONGEST_LIST = 2000  # characters of a JSON list that is read
+LONG = frozenset({"text", "longText"})
+TITLES = (
+    "title",
+    "name",
+    "full_name",
+    "label",
+    "subject",
+    "headline",
+    "number",
+    "code",
+    "sku",
+    "email",
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a model. `options` are the values of an enum; `long` marks prose."""
+
+    name: str
+    kind: Kind
+    label: str = ""
+    comment: str = ""
+    options: tuple[str, ...] = ()
+    nullable: bool = True
+    long: bool = False
+    hidden: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The name for readers: its label, or `Unit price` for a column `unit_price` without a
+        label."""
+        return self.label or self.name.replace("_", " ").strip().capitalize()
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A relation to the records of another model whose field `key` equals this model's field
+    `foreign`. `many`: there may be several (hasMany). `model` is a full id."""
+
+    name: str
+    model: str
+    many: bool
+    key: str
+    foreign: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A model's fields by name, in the order of declaration. `names` are its names in questions;
+    `title` is the field that names a record, or ""."""
+
+    id: str
+    name: str
+    names: tuple[str, ...]
+    fields: dict[str, Field]
+    key: str
+    title: str
+    relations: dict[str, Relation] = part(default_factory=dict)
+
+    @property
+    def visible(self) -> list[Field]:
+        return [field for field in self.fields.values() if not field.hidden]
+
+    @property
+    def texts(self) -> list[Field]:
+        """The fields of a text search."""
+        return [field for field in self.visible if field.kind == "text"]
+
+
+MAX_HOPS = 2  # relations in a path: `product.brand.name`
+
+
+@dataclass(frozen=True)
+class Route:
+    """The resolution of a dotted name: over the relations `hops` to a field, or to the last
+    relation itself if `field` is None. `schema` is that of the model at the end."""
+
+    hops: tuple[Relation, ...]
+    schema: Schema
+    field: Field | None
+
+    @property
+    def many(self) -> bool:
+        """Whether it may reach several records."""
+        return any(hop.many for hop in self.hops)
+
+
+class Schemas(Mapping[str, Schema]):
+    """The schemas of models by full id, each built by the first access."""
+
+    def __init__(self, models: Mapping[str, ModelSpec]) -> None:
+        self._models = models
+        self._made: dict[str, Schema] = {}
+
+    def __getitem__(self, id: str) -> Schema:
+        if id not in self._made:
+            self._made[id] = schema_of(self._models[id], self._models)
+        return self._made[id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._models
+
+
+def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | None:
+    """Resolve a field's name, such as `product.brand.name` from an order; None if it is unknown."""
+    hops: list[Relation] = []
+    here, rest = schema, name
+    while rest not in here.fields:
+        head, _, rest = rest.partition(".")
+        relation = here.relations.get(head)
+        if relation is None or relation.model not in schemas:
+            return None
+        hops.append(relation)
+        here = schemas[relation.model]
+        if not rest:
+            return Route(tuple(hops), here, None)
+    return Route(tuple(hops), here, here.fields[rest])
+
+
+def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
+    """Build the schema of a model. `known` are the ids among which a relation's model is looked up;
+    a model of the same assistant comes first."""
+    fields = {column.name: _field(column) for column in spec.columns}
+    if spec.option.timestamps:
+        fields.update(
+            (name, Field(name, "moment", hidden=True)) for name in TIMESTAMPS if name not in fields
+        )
+    if spec.option.soft_deletes and DELETED not in fields:
+        fields[DELETED] = Field(DELETED, "moment", hidden=True)
+    if spec.option.permission is True:
+        fields.update((name, Field(name, "text", hidden=True)) for name in PERMISSION)
+    key = next(column.name for column in spec.columns if column.primary or column.type == "ID")
+    own = spec.id.rpartition(".")[2].replace("_", " ")
+    name = spec.name or own.capitalize()
+    table = spec.table.name.replace("_", " ")
+    names = (name, own, *filter(None, [spec.label]), table, *short_pieces(spec.table.comment))
+    relations = {
+        name: Relation(
+            name,
+            _full_id(spec.id, relation.model, known),
+            relation.type == "hasMany",
+            relation.key,
+            relation.foreign,
+        )
+        for name, relation in spec.relations.items()
+    }
+    return Schema(spec.id, name, names, fields, key, _title(fields), relations)
+
+
+def _full_id(id: str, name: str, known: Collection[str]) -> str:
+    """Return the full id of a model that the model `id` refers to: `agents.shop.customer` for
+    `customer` in `agents.shop.order`."""
+    own = f"{id.rpartition('.')[0]}.{name}"
+    return own if own in known else name
+
+
+def short_pieces(comment: str) -> list[str]:
+    """Return the parts of a comment between commas that are names rather than sentences: up to
+    three words."""
+    pieces = (piece.strip() for piece in comment.replace(";", ",").split(","))
+    return [piece for piece in pieces if 0 < len(piece.split()) <= 3]
+
+
+def _field(column: ColumnSpec) -> Field:
+    return Field(
+        column.name,
+        KINDS[column.type],
+        column.label,
+        column.comment,
+        column.option,
+        nullable=column.nullable,
+        long=column.type in LONG,
+    )
+
+
+def _title(fields: dict[str, Field]) -> str:
+    """Return the field that names a record best; "" if there is no short text."""
+    short = [
+        field.name
+        for field in fields.values()
+        if field.kind == "text" and not (field.long or field.options or field.hidden)
+    ]
+    return next((name for name in TITLES if name in short), short[0] if short else "")
+
+
+def list_members(text: str) -> list[str] | None:
+    """Return the texts in a JSON list of up to `LONGEST_LIST` characters; None for other text."""
+    if not text.startswith("[") or len(text) > LONGEST_LIST:
+        return None
+    try:
+        members = json.loads(text)
+    except ValueError:
+        return None
+    return [one for one in members if isinstance(one, str)] if isinstance(members, list) else None

@@ -1,0 +1,190 @@
+"""Joins of related tables in a statement, each with the row limits of its own model.
+
+A relation to one record is a LEFT JOIN, a relation to many an EXISTS. The limits of the related
+model are part of the ON or the EXISTS, so that a record which the identity may not see does not
+exist for the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.sql import ColumnElement, FromClause
+
+from groundhook.core.errors import SourceError
+from groundhook.core.types.model_options import PermissionColumns
+from groundhook.core.types.model_spec import (
+    CREATED_BY,
+    DELETED,
+    SHARE,
+    TEAM,
+    TENANT,
+    UPDATED_BY,
+)
+from groundhook.handlers.db.model.coerce import coerce
+from groundhook.handlers.db.model.collation import Texts
+from groundhook.handlers.db.model.schema import Field, Relation
+from groundhook.handlers.db.model.tables import Declared, Tables
+from groundhook.handlers.db.permission import Permit
+
+Clause = ColumnElement[Any]
+Permits = Mapping[str, Permit | None]
+
+
+def row_limits(
+    declared: Declared, table: FromClause, permit: Permit | None, texts: Texts
+) -> list[Clause]:
+    """Return the clauses for every row that may be read: not soft-deleted, and permitted."""
+    alive = [table.c[DELETED].is_(None)] if declared.spec.option.soft_deletes else []
+    return alive + (_permit_clauses(declared, table, permit, texts) if permit else [])
+
+
+def _permit_clauses(
+    declared: Declared, table: FromClause, permit: Permit, texts: Texts
+) -> list[Clause]:
+    """Return the clauses of a permit. Ids are compared exactly, whatever the column's collation: a
+    tenant `acmé` is not `Acme`."""
+    column, columns = table.c, declared.spec.option.permission
+    extra = [_in_values(declared, column[name], values, texts) for name, values in permit.extra]
+    if isinstance(columns, PermissionColumns):
+        return [*_declared_column_clauses(declared, table, columns, permit, texts), *extra]
+
+    def equals(name: str, value: str) -> Clause:
+        return (
+            texts.same(column[name], [value])
+            if value
+            else texts.exact(sa.func.coalesce(column[name], "")) == ""
+        )
+
+    shared = [sa.and_(column[SHARE] == "team", equals(TEAM, permit.team))] if permit.team else []
+    unowned = sa.and_(equals(CREATED_BY, ""), sa.or_(equals(TEAM, ""), equals(TEAM, permit.team)))
+    own = [equals(CREATED_BY, permit.user)] if permit.user else []
+    clauses = [
+        equals(TENANT, permit.tenant),
+        sa.or_(*own, *shared, column[SHARE] == "tenant", unowned),
+    ]
+    if permit.own or permit.created:
+        clauses.append(equals(CREATED_BY, permit.user))
+    if permit.own:
+        clauses.append(sa.or_(equals(TEAM, ""), equals(TEAM, permit.team)))
+    if permit.edited:
+        clauses.append(equals(UPDATED_BY, permit.user))
+    if permit.of_team:
+        clauses.append(equals(TEAM, permit.team))
+    return clauses + extra
+
+
+def _declared_column_clauses(
+    declared: Declared, table: FromClause, columns: PermissionColumns, permit: Permit, texts: Texts
+) -> Iterator[Clause]:
+    """Return the clauses for a model that declares its own columns. A column that is not declared,
+    or an id that the identity lacks, matches no row."""
+
+    def equals(name: str, value: str) -> Clause:
+        return _in_values(declared, table.c[name], [value], texts) if name and value else sa.false()
+
+    by_user, by_team = equals(columns.user, permit.user), equals(columns.team, permit.team)
+    personal = permit.own or permit.created or permit.edited
+    if personal:
+        yield by_user
+    if permit.of_team:
+        yield by_team
+    if columns.user or columns.team:
+        yield sa.or_(by_user, by_team)
+    if columns.tenant:
+        yield equals(columns.tenant, permit.tenant)
+
+
+def _in_values(
+    declared: Declared, column: ColumnElement[Any], values: Sequence[Any], texts: Texts
+) -> Clause:
+    """Return the clause for a column among the allowed values. A value that does not fit the field
+    matches no row."""
+    of = declared.schema.fields[column.name]
+    fitting = []
+    for value in values:
+        try:
+            fitting.append(coerce(of, value))
+        except SourceError:
+            continue
+    return texts.same(column, fitting) if of.kind == "text" else column.in_(fitting)
+
+
+@dataclass
+class TableNode:
+    """A model's table in a statement, and the tables joined to it. `permits` must have every model
+    that is joined: a missing one raises KeyError instead of giving access."""
+
+    tables: Tables
+    permits: Permits
+    texts: Texts
+    declared: Declared
+    table: FromClause
+    joined: dict[tuple[str, ...], TableNode] = field(default_factory=dict)
+
+    @staticmethod
+    def root(tables: Tables, permits: Permits, texts: Texts, model: str) -> TableNode:
+        return TableNode(tables, permits, texts, tables[model], tables[model].table)
+
+    def row_limits(self) -> list[Clause]:
+        """Return the clauses for every row of this table that may be read."""
+        return self._row_limits(self.table)
+
+    def _row_limits(self, table: FromClause) -> list[Clause]:
+        return row_limits(self.declared, table, self.permits[self.declared.spec.id], self.texts)
+
+    def join(self, hops: Sequence[Relation]) -> TableNode:
+        """Return the table at the end of to-one relations, joined by the first call."""
+        here = self
+        for count, hop in enumerate(hops, 1):
+            path = tuple(each.name for each in hops[:count])
+            if path not in self.joined:
+                self.joined[path] = here.related_table(hop)
+            here = self.joined[path]
+        return here
+
+    def column(self, hops: Sequence[Relation], of: Field) -> ColumnElement[Any]:
+        """Return a column of the table at the end of to-one relations."""
+        return self.join(hops).table.c[of.name]
+
+    def source(self) -> FromClause:
+        """Return the FROM clause of the statement."""
+        source = self.table
+        for path, node in self.joined.items():
+            here = self.joined[path[:-1]] if path[:-1] else self
+            relation = here.declared.schema.relations[path[-1]]
+            source = source.outerjoin(
+                node.table, sa.and_(*node.link_clauses(here, relation), *node.row_limits())
+            )
+        return source
+
+    def related_table(self, hop: Relation) -> TableNode:
+        """Return a new alias of the related model's table."""
+        declared = self.tables[hop.model]
+        return TableNode(self.tables, self.permits, self.texts, declared, declared.table.alias())
+
+    def link_clauses(self, here: TableNode, hop: Relation) -> list[Clause]:
+        """Return the clauses that link this table's rows to those of `here`. If several rows match
+        a to-one relation, the first is used."""
+        link = self.table.c[hop.key] == here.table.c[hop.foreign]
+        if hop.many or self.declared.single(hop.key):
+            return [link]
+        key, other = self.declared.schema.key, self.declared.table.alias()
+        first = sa.select(sa.func.min(other.c[key])).where(
+            other.c[hop.key] == here.table.c[hop.foreign],
+            *self._row_limits(other),
+        )
+        return [link, self.table.c[key] == first.correlate(here.table).scalar_subquery()]
+
+    def exists(self, hop: Relation, within: TableNode, clauses: Sequence[Clause]) -> Clause:
+        """Return the clause for "a related record meets these clauses"; `within` is the related
+        table, from `related_table(hop)`."""
+        found = sa.select(sa.literal(1)).select_from(within.source())
+        return (
+            found.where(*within.link_clauses(self, hop), *within.row_limits(), *clauses)
+            .correlate(self.table)
+            .exists()
+        )

@@ -1,0 +1,196 @@
+"""Fetching of the pages that a search listed: within limits of time and size, from public addresses
+only, and as robots.txt allows.
+
+A page that cannot be read keeps the search engine's snippet, with a warning that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
+
+import anyio
+
+from groundhook.core.errors import HostError, SourceError, SourceTimeout, UsageError
+from groundhook.core.ports import ClientOf, Scope
+from groundhook.core.settings import HttpSettings
+from groundhook.core.source_settings import PageSettings, WebSettings
+from groundhook.core.trace import span
+from groundhook.core.types.search import Item
+from groundhook.core.types.web import WebAnswer
+from groundhook.handlers.web.cache import Cache
+from groundhook.handlers.web.dates import parse_date
+from groundhook.handlers.web.items import clean
+from groundhook.handlers.web.pages.extract import READABLE
+from groundhook.handlers.web.pages.reader_pool import ReaderPool
+from groundhook.handlers.web.pages.robots import AGENT, Robots
+from groundhook.handlers.web.single_flight import SingleFlight
+from groundhook.handlers.web.urls import canonical, followable
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+LONGEST = 200_000  # characters of a whole page
+# Seconds before the search's deadline at which unfinished pages are abandoned, so that the search
+# can return the others.
+MARGIN = 0.2
+
+
+@dataclass(frozen=True)
+class PagePassage:
+    """The part of a page that answers the query, or its whole text; `published` is its date as the
+    page writes it."""
+
+    title: str
+    passage: str
+    published: str
+
+
+class PageReader:
+    """Fetches, parses and caches pages. One per app, shared by all searches."""
+
+    def __init__(
+        self, client_of: ClientOf, environment: Mapping[str, str] | None, clock: Callable[[], float]
+    ) -> None:
+        self._readers = ReaderPool(environment)
+        self._robots = Robots(client_of, self._readers, clock)
+        self._client_of = client_of
+        self._clock = clock
+        self._cache: Cache[PagePassage] = Cache()
+        self._in_flight: SingleFlight[PagePassage] = SingleFlight()
+
+    async def close(self) -> None:
+        await self._readers.close()
+
+    async def read(
+        self, items: tuple[Item, ...], query: str, page_count: int, scope: Scope, deadline: float
+    ) -> tuple[Item, ...]:
+        """Return the items; the first `page_count` ones have the passage of their page that matches
+        the query best as their content. Items whose page is not read by the `deadline`, a time of
+        the event loop's clock, stay unchanged."""
+        deadline = min(deadline, anyio.current_effective_deadline()) - MARGIN
+        results = list(items)
+
+        async def fetch(at: int) -> None:
+            results[at] = await self._fetch_item(items[at], query, scope, deadline)
+
+        async with anyio.create_task_group() as tasks:
+            for at in range(min(page_count, len(items))):
+                tasks.start_soon(fetch, at)
+        return tuple(results)
+
+    async def whole(self, url: str, scope: Scope) -> Item:
+        """Return a page with its whole text as content. Raises HostError."""
+        settings = scope.settings.web
+        with span("fetch", label=url) as node:
+            deadline = anyio.current_time() + settings.timeout_ms / 1000
+            page = await self._get_page(url, None, settings, deadline)
+            node.data |= {"characters": len(page.passage)}
+        return Item(
+            type="web",
+            title=page.title or url,
+            content=page.passage,
+            url=url,
+            score=1.0,
+            published=parse_date(page.published, scope.now()),
+            status="fetched",
+            key=f"web:{canonical(url)}",
+        )
+
+    async def _fetch_item(self, item: Item, query: str, scope: Scope, deadline: float) -> Item:
+        with span("fetch", label=item.url) as node:
+            try:
+                page = await self._get_page(item.url, query, scope.settings.web, deadline)
+            except HostError as exc:
+                node.fail(str(exc))
+                await scope.warn(
+                    "web_page",
+                    f"{item.url} was not read: {exc}; the search engine's snippet is used",
+                )
+                return item
+            node.data |= {"characters": len(page.passage)}
+        return item.model_copy(
+            update={
+                "content": page.passage,
+                "title": item.title if item.title != item.url else page.title or item.title,
+                "published": item.published or parse_date(page.published, scope.now()),
+                "status": "fetched",
+            }
+        )
+
+    async def _get_page(
+        self, url: str, query: str | None, settings: WebSettings, deadline: float
+    ) -> PagePassage:
+        """Return the page's passage for a query (None: its whole text), from the cache if possible.
+        `deadline` is a time of the event loop's clock. Raises HostError."""
+        key = (url, query, settings.pages)
+        if settings.cache.enabled and (cached := self._cache.get(key, self._clock())) is not None:
+            return cached
+        seconds = min(settings.pages.timeout_ms / 1000, deadline - anyio.current_time())
+        with anyio.move_on_after(seconds):
+            page, _ = await self._in_flight.run(
+                key, lambda: self._fetch_and_extract(url, query, settings.pages)
+            )
+            if settings.cache.enabled:
+                expires = self._clock() + settings.cache.any_s
+                self._cache.put(key, page, expires=expires, max_entries=settings.cache.entries)
+            return page
+        raise SourceTimeout(
+            f"it did not arrive within {max(seconds, 0):.1f} s",
+            hint="search.web.pages.timeout_ms, search.web.timeout_ms",
+        )
+
+    async def _fetch_and_extract(
+        self, url: str, query: str | None, settings: PageSettings
+    ) -> PagePassage:
+        answer = await self._fetch(url, settings)
+        if answer.status != 200:
+            raise SourceError(f"the server answered with status {answer.status}")
+        arguments = {
+            "body": answer.body,
+            "media_type": answer.media_type,
+            "charset": answer.charset or "",
+            "query": query,
+        }
+        page: dict[str, Any] = await self._readers.call("read", arguments)
+        passage = clean(page["passage"][:LONGEST])
+        if not passage:
+            if query is None:
+                raise SourceError("it has no text")
+            raise SourceError(f"none of its {page['characters']} characters match the question")
+        return PagePassage(clean(page["title"]).replace("\n", " "), passage, page["published"])
+
+    async def _fetch(self, url: str, settings: PageSettings) -> WebAnswer:
+        """Return the answer after all redirects. Each address on the way is checked against the
+        address rules and its site's robots.txt."""
+        client = self._client_of(
+            HttpSettings(
+                hosts=("*", *settings.hosts),
+                timeout_ms=settings.timeout_ms,
+                max_kb=settings.max_kb,
+                redirects=0,
+            )
+        )
+        for _ in range(settings.redirects + 1):
+            if settings.robots and not await self._robots.allowed(url, settings):
+                raise SourceError(
+                    "its site's robots.txt disallows it",
+                    hint="search.web.pages.robots",
+                )
+            try:
+                answer = await client.request(
+                    "GET", url, headers={"accept": READABLE, "user-agent": AGENT}
+                )
+            except UsageError as exc:
+                raise SourceError(exc.message) from exc
+            location = answer.headers.get("location", "") if answer.status in REDIRECTS else ""
+            if not location:
+                return answer
+            url = followable(urljoin(url, location))
+            if not url:
+                raise SourceError(
+                    f"it redirects to {location[:200]!r}, which is not an http(s) address"
+                )
+        raise SourceError(
+            f"it redirects more than {settings.redirects} times", hint="search.web.pages.redirects"
+        )

@@ -1,0 +1,119 @@
+"""Open WebUI's `event` objects, and answers to the tasks that it sends beside questions. Pure.
+
+Its page merges sources with an equal `metadata[].source`, so the caller gives each number a name
+of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from groundhook.core.types.events import SearchComplete, SearchStart, ToolResult, ToolStart
+from groundhook.core.types.search import PLACES, Item
+
+_TASK = "### Task:"
+_FIRST_QUESTION = re.compile(r"^\s*USER:\s*(\S.*)$", re.MULTILINE)
+LONGEST_TITLE = 60
+
+Task = Literal["title", "tags", "follow_ups", "queries", "other"]
+
+
+@dataclass(frozen=True)
+class Status:
+    """A line above the answer; `done` ends it."""
+
+    action: str
+    description: str
+    done: bool = False
+    count: int | None = None
+
+    def event(self) -> dict[str, Any]:
+        """Return the event that shows the line, or changes it."""
+        data = {"action": self.action, "description": self.description, "done": self.done}
+        return {
+            "type": "status",
+            "data": data if self.count is None else {**data, "count": self.count},
+        }
+
+
+def searching(event: SearchStart) -> Status:
+    """Return the status of a search that begins."""
+    return Status("knowledge_search", f"Searching {PLACES[event.search_type]}: {event.query}")
+
+
+def searched(event: SearchComplete) -> Status:
+    """Return the status of a search that ended."""
+    if event.error:
+        # Why it failed is for authors: readers cannot do anything about it.
+        return Status("sources_retrieved", "The search failed", done=True, count=0)
+    return Status("sources_retrieved", f"Found {event.total}", done=True, count=event.total)
+
+
+def calling(event: ToolStart) -> Status:
+    """Return the status of a tool that is called."""
+    return Status("tool", f"Calling {event.name}")
+
+
+def called(event: ToolResult) -> Status:
+    """Return the status of a tool that returned."""
+    return Status("tool", f"{event.name} {'failed' if event.error else 'answered'}", done=True)
+
+
+def source(item: Item, name: str, url: str) -> dict[str, Any]:
+    """Return the event that lists a source. `name` is not that of an earlier one."""
+    title = item.title or name
+    place = {"url": url} if url else {}
+    return {
+        "type": "source",
+        "data": {
+            "source": {"id": name, "name": title, **place},
+            "document": [item.content],
+            "metadata": [{"source": name, "name": title, **place}],
+            "distances": [item.score],
+        },
+    }
+
+
+def task_of(text: str, header: str) -> Task | None:
+    """Return which task a request is, by the header of its connection or its only message; None
+    for a question."""
+    # Without the header, which a connection may send, only the prompt's first line tells.
+    if not header and not text.lstrip().startswith(_TASK):
+        return None
+    # The examples of a task's output are at its end: `{ "title": "your title here" }`.
+    wanted = f"{header} {text if not header else ''}".lower()
+    names: tuple[tuple[str, Task], ...] = (
+        ("follow_up", "follow_ups"),
+        ('"tags"', "tags"),
+        ("tags_generation", "tags"),
+        ('"title"', "title"),
+        ("title_generation", "title"),
+        ('"queries"', "queries"),
+        ("query_generation", "queries"),
+    )
+    return next((task for name, task in names if name in wanted), "other")
+
+
+def answer_task(task: Task, text: str, assistant: str) -> str:
+    """Return an answer to a task that costs nothing: a title of the first question's words, and
+    empty lists."""
+    match task:
+        case "title":
+            return json.dumps({"title": _title(text) or assistant}, ensure_ascii=False)
+        case "tags" | "follow_ups" | "queries":
+            return json.dumps({task: []})
+        case "other":
+            return ""
+
+
+def _title(text: str) -> str:
+    # The task quotes the conversation, each message behind its role.
+    found = _FIRST_QUESTION.search(text)
+    words = " ".join(found[1].split()) if found else ""
+    if len(words) <= LONGEST_TITLE:
+        return words
+    head, _, _ = words[: LONGEST_TITLE + 1].rpartition(" ")
+    return head or words[:LONGEST_TITLE]

@@ -1,0 +1,310 @@
+"""Endpoints of stored chats: list, read, ask, edit, regenerate, export, rate. A chat belongs to the
+user who created it, within the tenant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from groundhook.core.errors import HostError, UsageError
+from groundhook.core.json_lines import line
+from groundhook.core.types.base import Value
+from groundhook.core.types.chats import Chat, ChatMessage, Feedback, Owner
+from groundhook.core.types.events import Event
+from groundhook.core.types.turn import Message, TurnOptions
+from groundhook.host.app.host import Host
+from groundhook.host.app.open_chat import OpenChat
+from groundhook.host.app.turn_recorder import milliseconds
+from groundhook.host.chats.ports import ChatChange, Page, RequestKey, chat_id
+from groundhook.host.output.dialects import markdown
+from groundhook.host.output.dialects.audience import Audience
+from groundhook.host.output.dialects.kept import events_of, kept
+from groundhook.host.server import request_body
+from groundhook.host.server.api.turns import answer
+from groundhook.host.server.problems import Refused
+from groundhook.host.server.request_body import AskedData, AskOptions
+from groundhook.host.server.serving import Call
+from groundhook.host.server.turns.idempotency import digest_of
+from groundhook.host.server.turns.kept_turns import is_read_elsewhere, requested_turn
+from groundhook.host.server.turns.running import OnDisconnect, TurnParameters
+
+_Enter = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
+
+LONGEST_TITLE = 200
+MOST_LISTED = 200
+
+
+class NewChat(Value):
+    """A chat to create."""
+
+    assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
+    title: str = Field(
+        default="",
+        max_length=LONGEST_TITLE,
+        description="Empty: made of the first question",
+    )
+
+
+class ChatChanges(Value):
+    """The changes of a chat."""
+
+    title: str | None = Field(default=None, max_length=LONGEST_TITLE, description="A new title")
+    leaf: str | None = Field(
+        default=None, description="A message: the branch that is shown ends there"
+    )
+    archived: bool | None = Field(default=None, description="Archive it, or restore it")
+
+
+class ChatTurn(Value):
+    """A question in a chat."""
+
+    text: str | None = Field(default=None, description="The question")
+    content: list[dict[str, Any]] | None = Field(
+        default=None, description="Parts, instead of `text`"
+    )
+    edit: str = Field(
+        default="",
+        max_length=100,
+        description="A question of the chat that this one replaces, in a branch beside it",
+    )
+    search: bool | None = Field(default=None, description=request_body.SEARCH)
+    options: AskOptions = Field(default=AskOptions(), description=request_body.OPTIONS)
+    data: AskedData = Field(default=AskedData(), description=request_body.DATA)
+    leaving: OnDisconnect = Field(default="continue", description=request_body.LEAVING)
+
+
+class Again(Value):
+    """Another answer."""
+
+    message_id: str = Field(default="", max_length=100, description="An answer; empty: the last")
+    search: bool | None = Field(default=None, description=request_body.SEARCH)
+    options: AskOptions = Field(default=AskOptions(), description=request_body.OPTIONS)
+    leaving: OnDisconnect = Field(default="continue", description=request_body.LEAVING)
+
+
+async def list_chats(call: Call) -> Response:
+    """Return the caller's chats, the last changed first."""
+    wanted = call.request.query_params
+    limit = wanted.get("limit", "50")
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 10):
+        limit = "0"
+    if not 0 < int(limit) <= MOST_LISTED:
+        raise UsageError(f"limit must be 1 to {MOST_LISTED}")
+    page = Page(
+        limit=int(limit),
+        after=wanted.get("after", "")[:200],
+        words=wanted.get("q", "")[:200],
+        archived=wanted.get("archived") == "1",
+    )
+    found = await call.serving.host.chats.chats.list(_owner(call), page)
+    body = {"chats": [chat.model_dump(mode="json") for chat in found.chats], "next": found.next}
+    return _json(body)
+
+
+async def create_chat(call: Call) -> Response:
+    """Create a chat and return it."""
+    owner = _owner(call)
+    wanted = request_body.validate_strictly(NewChat, await call.json())
+    host = call.serving.host
+    call.serving.package(call.caller, wanted.assistant)
+    at = milliseconds(host.runtime.now)
+    chat = Chat(
+        id=chat_id(),
+        assistant_id=wanted.assistant,
+        title=wanted.title,
+        made_at=at,
+        changed_at=at,
+    )
+    return _json((await host.chats.chats.make(owner, chat)).model_dump(mode="json"), 201)
+
+
+async def get_chat(call: Call) -> Response:
+    """Return a chat, with the messages of the branch that is shown."""
+    chat, messages = await _read_branch(call, "")
+    return _json({**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)})
+
+
+async def get_branch(call: Call) -> Response:
+    """Return the messages of a branch."""
+    _, messages = await _read_branch(call, call.request.query_params.get("leaf", "")[:100])
+    return _json({"messages": _render_messages(call, messages)})
+
+
+async def change_chat(call: Call) -> Response:
+    """Change the title, the shown branch or `archived` of a chat, and return it."""
+    wanted = request_body.validate_strictly(ChatChanges, await call.json())
+    host = call.serving.host
+    change = ChatChange(
+        chat_id=_chat_id(call), at=milliseconds(host.runtime.now), **wanted.model_dump()
+    )
+    chat = await host.chats.chats.change(_owner(call), change)
+    return _json(chat.model_dump(mode="json"))
+
+
+async def delete_chat(call: Call) -> Response:
+    """Remove a chat with everything stored for it."""
+    await call.serving.host.conversations.delete(_owner(call), _chat_id(call))
+    return Response(status_code=204)
+
+
+async def run_turn(call: Call) -> ASGIApp:
+    """Run a turn of a chat: the next question, or a rephrased one."""
+    body = await request_body.read_body(call.request, call.serving.settings.limits)
+    given = request_body.validate_strictly(ChatTurn, request_body.parse_json(body))
+    if (given.text is None) == (given.content is None):
+        raise UsageError("give `text` or `content`")
+    content = given.text if given.text is not None else given.content
+    (message,) = request_body.with_sources(
+        request_body.check_lengths(
+            (Message(role="user", content=content),), call.serving.settings.limits
+        ),
+        given.data.sources,
+    )
+    options = _turn_options(call, given.options, given.search)
+
+    def enter(chat: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        if given.edit:
+            return chat.edit(given.edit, message, options=options)
+        return chat.send(message, options=options)
+
+    return await _begin_turn(call, body, given, enter)
+
+
+async def regenerate_answer(call: Call) -> ASGIApp:
+    """Run a turn that regenerates an answer; the earlier one is kept."""
+    body = await request_body.read_body(call.request, call.serving.settings.limits)
+    given = request_body.validate_strictly(Again, request_body.parse_json(body))
+    options = _turn_options(call, given.options, given.search)
+    return await _begin_turn(
+        call,
+        body,
+        given,
+        lambda chat: chat.regenerate(given.message_id or None, options=options),
+    )
+
+
+async def export_chat(call: Call) -> Response:
+    """Return a chat as one document."""
+    form = call.request.query_params.get("format", "json")
+    if form not in ("json", "markdown"):
+        raise UsageError("format must be 'json' or 'markdown'")
+    chat, messages = await _read_branch(call, "")
+    if form == "json":
+        body = {**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)}
+        return _download(f"{chat.id}.json", json.dumps(body, indent=1), "application/json")
+    audience = call.audience()
+    text = markdown.exported(
+        chat,
+        [as_seen_by(message, audience) for message in messages],
+        name=_assistant_name(call, chat.assistant_id),
+        public_url=call.public_url,
+    )
+    return _download(f"{chat.id}.md", text, "text/markdown")
+
+
+def _download(name: str, text: str, media_type: str) -> Response:
+    """Return a response that clients save as a file. Programs may choose the ids of chats, so
+    characters that would end the header are removed from the name."""
+    safe = "".join(sign for sign in name if sign.isascii() and (sign.isalnum() or sign in "._-"))
+    disposition = f'attachment; filename="{safe}"'
+    return Response(text, media_type=media_type, headers={"content-disposition": disposition})
+
+
+def _assistant_name(call: Call, assistant: str) -> str:
+    """Return the name of an assistant; its id if its files are missing or invalid."""
+    try:
+        return call.serving.host.app.package(assistant).name or assistant
+    except HostError:
+        return assistant
+
+
+async def rate_answer(call: Call) -> Response:
+    """Store the reader's feedback on an answer."""
+    feedback = request_body.validate_strictly(Feedback, await call.json())
+    id = call.request.path_params["message"]
+    await call.serving.host.chats.conversations.rate(_owner(call), id, feedback)
+    return Response(status_code=204)
+
+
+async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _Enter) -> ASGIApp:
+    serving, caller, owner = call.serving, call.caller, _owner(call)
+    chat = await serving.host.chats.chats.chat(owner, _chat_id(call))
+    serving.check_options(caller, chat.assistant_id, given.options)
+    key = call.request.headers.get("idempotency-key")
+    address = f"{call.request.method} {call.request.url.path}"
+    repeated = RequestKey(key, digest_of(address, body)) if key else None
+
+    @asynccontextmanager
+    async def enter_chat(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
+        async with host.chat(
+            chat.assistant_id, identity=caller.identity, chat_id=chat.id
+        ) as opened:
+            opened.request = repeated
+            async with enter(opened) as events:
+                yield events
+
+    ask = TurnParameters(
+        owner=caller.owner,
+        assistant_id=chat.assistant_id,
+        leaving=given.leaving,
+        read_elsewhere=partial(is_read_elsewhere, serving.host, owner),
+    )
+    running = await serving.repeats.once(
+        caller.owner,
+        key,
+        address,
+        body,
+        serving.turns.get,
+        lambda: serving.begin(caller, ask, enter_chat),
+        partial(requested_turn, serving.host, owner),
+    )
+    return await answer(call, running, 0)
+
+
+def _turn_options(call: Call, given: AskOptions, search: bool | None) -> TurnOptions:
+    return request_body.turn_options(
+        given, search, call.request, call.serving.settings, call.address
+    )
+
+
+async def _read_branch(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
+    host, owner = call.serving.host, _owner(call)
+    chat = await host.chats.chats.chat(owner, _chat_id(call))
+    messages = await host.chats.conversations.path(owner, chat.id, leaf) if chat.leaf else ()
+    return chat, list(messages)
+
+
+def _owner(call: Call) -> Owner:
+    if not call.caller.identity.user_id:
+        raise Refused("needs_user", "chats belong to a user, and this key has none")
+    return Owner.of(call.caller.identity)
+
+
+def _chat_id(call: Call) -> str:
+    return str(call.request.path_params["chat"])
+
+
+def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
+    audience = call.audience()
+    return [as_seen_by(message, audience).model_dump(mode="json") for message in messages]
+
+
+def as_seen_by(message: ChatMessage, audience: Audience) -> ChatMessage:
+    """Return a stored message as its reader was shown it live."""
+    if message.answer is None:
+        return message
+    # By the same function as the live stream, so that what a reader may not see is decided once.
+    events = (audience.of(event) for event in events_of(message.answer))
+    answer = kept(event for event in events if event is not None)
+    return message.model_copy(update={"answer": answer})
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(line(value), status, media_type="application/json")

@@ -1,0 +1,246 @@
+"""Endpoints about the server: health, who is asking, assistants, search, signing in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+
+from groundhook.core.errors import HostError, UsageError
+from groundhook.core.json_lines import line
+from groundhook.core.problems import Problem
+from groundhook.core.types.base import Value
+from groundhook.core.types.search import SEARCH_TYPES, SearchRequest
+from groundhook.host.config.tree import assistants as assistants_in
+from groundhook.host.output.dialects.native import readable
+from groundhook.host.server import request_body
+from groundhook.host.server.api.index import index_document, index_page
+from groundhook.host.server.api.openapi import openapi_document
+from groundhook.host.server.identity.caller import is_loopback, of_key
+from groundhook.host.server.problems import KINDS, Refused
+from groundhook.host.server.serving import Call
+
+
+class AssistantInfo(Value):
+    """An assistant, for clients."""
+
+    id: str
+    name: str = ""
+    description: str = ""
+    avatar: str = ""
+    placeholder: Any = None
+    tags: tuple[str, ...] = ()
+    locales: tuple[str, ...] = ()
+    searches: tuple[str, ...] = Field(default=(), description="Types that it searches: web, kb, db")
+
+
+class SearchAsk(SearchRequest):
+    """A search, with an assistant's settings or the app's."""
+
+    assistant: str | None = Field(
+        default=None, max_length=1000, description="Its settings, collections and models are used"
+    )
+
+
+class SignInRequest(Value):
+    """The key with which a page signs in."""
+
+    key: str = Field(min_length=1, max_length=300, description="A key of the server")
+
+
+async def index(call: Call) -> Response:
+    """Return what the server offers, as a page where the client prefers one."""
+    offered = call.serving.offered_endpoints()
+    if "text/html" in call.request.headers.get("accept", ""):
+        return HTMLResponse(index_page(offered, call.public_url))
+    return JSONResponse(index_document(offered, call.public_url))
+
+
+async def openapi(call: Call) -> Response:
+    """Return the table of endpoints as OpenAPI 3.1, without the parts that are switched off."""
+    return JSONResponse(openapi_document(call.serving.offered_endpoints()))
+
+
+async def healthz(call: Call) -> Response:
+    """Return that the process answers."""
+    return JSONResponse({"ok": True})
+
+
+async def readyz(call: Call) -> Response:
+    """Return whether new turns are accepted, the app's files are valid, and chats can be kept."""
+    why = ""
+    if call.serving.draining:
+        why = "draining"
+    elif not call.serving.warm:
+        why = "starting"
+    else:
+        try:
+            call.serving.host.settings()
+        except HostError:
+            why = "the app's files cannot be read"
+        keeps = call.serving.has("chats")
+        if not why and keeps and not await call.serving.store.fine():
+            why = "chats cannot be kept"
+    body = {"ready": not why, **({"why": why} if why else {})}
+    return JSONResponse(body, 503 if why else 200)
+
+
+async def me(call: Call) -> Response:
+    """Return the identity and the scopes of the caller."""
+    caller = call.caller
+    limits = call.serving.limits
+    left = {
+        "requests": await limits.remaining("requests", caller.owner),
+        "turns": await limits.remaining("turns", caller.owner),
+    }
+    document = {
+        "name": caller.name,
+        "user": caller.identity.user_id,
+        "team": caller.identity.team_id,
+        "tenant": caller.identity.tenant_id,
+        "scopes": sorted(caller.scopes),
+        "anonymous": caller.anonymous,
+        "left_this_minute": left,
+    }
+    return JSONResponse(document)
+
+
+async def assistants(call: Call) -> Response:
+    """Return the assistants that the caller may use."""
+    listed = [_info(call, id) for id in call.serving.offered(call.caller)]
+    return Response(line({"assistants": listed}), media_type="application/json")
+
+
+async def assistant(call: Call) -> Response:
+    """Return one assistant."""
+    id = call.request.path_params["assistant"]
+    call.serving.package(call.caller, id)
+    return Response(line(_info(call, id)), media_type="application/json")
+
+
+def _info(call: Call, id: str) -> AssistantInfo:
+    host = call.serving.host
+    try:
+        package = host.app.package(id)
+        search = host.settings(id).search
+    except HostError:
+        return AssistantInfo(id=id)
+    types = [type for type in SEARCH_TYPES if getattr(search, type).enabled]
+    info = package.info
+    return AssistantInfo(
+        id=id,
+        name=package.name,
+        description=package.description,
+        avatar=str(info.get("avatar") or ""),
+        placeholder=info.get("placeholder"),
+        tags=tuple(info.get("tags") or ()),
+        locales=tuple(package.locales),
+        searches=tuple(types),
+    )
+
+
+async def search(call: Call) -> Response:
+    """Run one search, without a language model."""
+    wanted = request_body.validate_strictly(SearchAsk, await call.json())
+    if wanted.assistant is not None:
+        call.serving.package(call.caller, wanted.assistant)
+    elif not call.caller.reaches_all:
+        raise UsageError("assistant: name one, whose collections and models are searched")
+    fields = wanted.model_dump(exclude={"assistant"}, exclude_unset=True)
+    result = await call.serving.host.search(
+        fields, identity=call.caller.identity, assistant=wanted.assistant
+    )
+    return Response(line(readable(result, call.audience())), media_type="application/json")
+
+
+async def explain(call: Call) -> Response:
+    """Return every setting of an assistant, with the layer, file and line that set it."""
+    id = call.request.path_params["assistant"]
+    call.serving.package(call.caller, id)
+    settings = [
+        {
+            "key": each.key,
+            "value": each.value,
+            "layer": each.layer,
+            "place": str(each.place) if each.place else "",
+        }
+        for each in call.serving.host.explain(id)
+    ]
+    return Response(line({"settings": settings}), media_type="application/json")
+
+
+async def check(call: Call) -> Response:
+    """Return the problems with the app's files; for a key that lists its assistants, those in their
+    folders."""
+    found = await call.serving.host.check()
+    if not call.caller.reaches_all:
+        offered = set(call.serving.offered(call.caller))
+        folders = {place.shown: place.id for place in assistants_in(call.serving.host.app.root)}
+        found = [each for each in found if _assistant_of(each, folders) in offered]
+    problems = [
+        {
+            "severity": each.severity,
+            "code": each.code,
+            "message": each.message,
+            "place": str(each.place) if each.place else "",
+            "hint": each.hint,
+        }
+        for each in found
+    ]
+    return JSONResponse({"problems": problems})
+
+
+def _assistant_of(problem: Problem, folders: Mapping[str, str]) -> str | None:
+    """Return the assistant in whose folder a problem is."""
+    file = PurePosixPath(problem.place.file if problem.place else "")
+    return next((folders[str(each)] for each in file.parents if str(each) in folders), None)
+
+
+async def metrics(call: Call) -> Response:
+    """Return the figures for Prometheus."""
+    serving, allowed = call.serving, call.serving.settings.metrics
+    if allowed == "off":
+        raise Refused("unknown_name", "there are no metrics here (server.metrics)")
+    forwarded = "x-forwarded-for" in call.request.headers
+    if allowed == "scope" or forwarded or not is_loopback(call.address):
+        caller = await serving.sign_in.caller(call.request, call.address)
+        if "metrics" not in caller.scopes:
+            raise Refused("not_permitted", "this needs the scope 'metrics'")
+    serving.metrics.streams.set(serving.limits.streams)
+    serving.metrics.running.set(serving.turns.under_way)
+    return serving.metrics.response()
+
+
+async def problem(call: Call) -> Response:
+    """Return the meaning of an error's code."""
+    code = call.request.path_params["code"]
+    if code not in KINDS:
+        raise Refused("unknown_name", "there is no error with this code")
+    kind = KINDS[code]
+    return PlainTextResponse(f"{code} ({kind.status}): {kind.title}\n\n{kind.about}\n")
+
+
+async def sign_in(call: Call) -> Response:
+    """Exchange a key for a cookie."""
+    # By address: a caller without a key has no other name.
+    await call.serving.limits.count("sign-ins", call.address)
+    wanted = request_body.validate_strictly(SignInRequest, await call.json())
+    key = call.serving.keys.find(wanted.key)
+    if key is None:
+        raise Refused("unauthenticated", "the key is not valid")
+    caller = of_key(key)
+    answer = JSONResponse({"name": caller.name, "scopes": sorted(caller.scopes)})
+    secure = call.public_url.startswith("https:")
+    call.serving.sessions.set_cookie(answer, key.id, secure=secure)
+    return answer
+
+
+async def sign_out(call: Call) -> Response:
+    """Remove the cookie."""
+    answer = Response(status_code=204)
+    cookie = call.serving.sessions.cookie
+    answer.delete_cookie(cookie, secure=call.public_url.startswith("https:"))
+    return answer

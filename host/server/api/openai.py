@@ -1,0 +1,246 @@
+"""Endpoints of OpenAI's API: assistants as models, and chat completions. Open WebUI's tasks are
+answered without a turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from groundhook.core.errors import NotSupported, UsageError
+from groundhook.core.json_lines import line
+from groundhook.core.server_settings import ServerSettings
+from groundhook.core.types.base import Value
+from groundhook.core.types.turn import Message, TurnOptions
+from groundhook.host.output.dialects.numbering import CitationStyle
+from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
+from groundhook.host.output.dialects.openwebui import answer_task, task_of
+from groundhook.host.server import request_body
+from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
+from groundhook.host.server.identity.caller import Caller
+from groundhook.host.server.problems import KINDS
+from groundhook.host.server.request_body import AskedData, AskOptions
+from groundhook.host.server.serving import Call
+from groundhook.host.server.turns.running import ServerTurn
+from groundhook.host.server.turns.sse import SSE, FoldWriter, folded
+
+IGNORED = "x-groundhook-ignored"
+LONGEST_HEADER = 1000
+
+
+class StreamOptions(Value):
+    """`stream_options`."""
+
+    include_usage: bool = False
+
+
+class Extension(Value):
+    """The object `groundhook`, which SDKs send by `extra_body`."""
+
+    search: bool | None = Field(default=None, description=request_body.SEARCH)
+    citations: CitationStyle | None = Field(
+        default=None, description="`numbers`, `links`, `markers` or `none`: how they are shown"
+    )
+    events: Literal["openwebui", "none"] | None = Field(
+        default=None, description="Whether Open WebUI's events are sent with the text"
+    )
+    chat_id: str = Field(default="", max_length=200, description="`ctx.chat_id` of hooks")
+    data: AskedData = Field(default=AskedData(), description=request_body.DATA)
+
+
+class ChatRequest(Value):
+    """The keys of a chat completion that are read."""
+
+    model: str = Field(min_length=1, max_length=1000, description="Id of an assistant")
+    messages: tuple[dict[str, Any], ...] = Field(description="The conversation")
+    stream: bool | None = Field(default=False, description="In chunks, as they are written")
+    stream_options: StreamOptions | None = Field(
+        default=None, description='`{"include_usage": true}`: the last chunk has the usage'
+    )
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_completion_tokens: int | None = Field(default=None, ge=0)
+    user: str | None = Field(default=None, description="The user, for keys with `acts_for`")
+    safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
+    metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
+    n: int | None = Field(default=1, description="Only 1")
+    groundhook: Extension = Field(default=Extension(), description="`Extension`")
+
+
+async def models(call: Call) -> Response:
+    """Return the assistants as models."""
+    listed = [_model(id) for id in call.serving.offered(call.caller)]
+    return JSONResponse({"object": "list", "data": listed})
+
+
+async def model(call: Call) -> Response:
+    """Return one assistant as a model."""
+    id = call.request.path_params["model"]
+    call.serving.package(call.caller, id)
+    return JSONResponse(_model(id))
+
+
+def _model(id: str) -> dict[str, Any]:
+    return {"id": id, "object": "model", "created": 0, "owned_by": "groundhook"}
+
+
+async def chat_completions(call: Call) -> ASGIApp:
+    """Run a turn as a chat completion."""
+    settings = call.serving.settings
+    wanted, unknown = request_body.validate_body(ChatRequest, await call.json())
+    if (wanted.n or 1) > 1:
+        raise NotSupported("n: only one answer is given")
+    caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
+    package = call.serving.package(caller, wanted.model)
+    read = _read_messages(wanted.messages, settings.openai.system)
+    ignored = [*(key.path for key in unknown), *read.ignored]
+    headers = {IGNORED: _header(ignored)} if ignored else {}
+    messages = request_body.check_lengths(read.messages, settings.limits)
+    if (task := _task(call, wanted, messages)) is not None:
+        text = await _task_text(call, caller, task, messages, package.name)
+        return _whole_task(wanted, text, headers)
+    messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
+    options = _options(call, wanted, settings)
+    start = Start(
+        caller=caller, assistant_id=wanted.model, messages=messages, options=options, linger_s=0
+    )
+    running = await begin(call.serving, start)
+    fold = _fold(call, wanted, running, settings)
+    headers |= turn_headers(call, running)
+    if wanted.stream:
+        return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
+    return await _completion(call, running, fold, headers)
+
+
+async def _completion(
+    call: Call, running: ServerTurn, fold: OpenAIChat, headers: Mapping[str, str]
+) -> Response:
+    if not await call.until_over(running):
+        return Response(status_code=204)  # the client has left; nobody reads this
+    body = completion(folded(fold, call.audience(), running.log))
+    if "error" not in body:
+        return Response(line(body), media_type="application/json", headers=headers)
+    # One turn only: SDKs would try a failed one twice more.
+    headers = {**headers, "x-should-retry": "false"}
+    kind = KINDS.get(body["error"]["code"], KINDS["internal"])
+    status = kind.status if kind.status >= 500 else 500
+    return JSONResponse(body, status, headers)
+
+
+def _fold(
+    call: Call, wanted: ChatRequest, running: ServerTurn, settings: ServerSettings
+) -> OpenAIChat:
+    own = wanted.groundhook
+    style = own.citations or call.caller.citations or settings.openai.citations
+    return OpenAIChat(
+        id=f"chatcmpl-{running.turn_id}",
+        model=wanted.model,
+        created=running.created,
+        public_url=call.public_url,
+        citations=style,
+        events=_wants_events(call, own),
+        usage=not wanted.stream
+        or bool(wanted.stream_options and wanted.stream_options.include_usage),
+    )
+
+
+def _wants_events(call: Call, own: Extension) -> bool:
+    if own.events is not None:
+        return own.events == "openwebui"
+    client = call.request.headers.get("x-groundhook-client", call.caller.client)
+    return client == "openwebui" or _is_openwebui(call)
+
+
+def _is_openwebui(call: Call) -> bool:
+    return any(name.startswith("x-openwebui-") for name in call.request.headers)
+
+
+def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnOptions:
+    most = wanted.max_tokens if wanted.max_tokens is not None else wanted.max_completion_tokens
+    chosen = AskOptions(
+        **({} if wanted.temperature is None else {"temperature": wanted.temperature}),
+        **({} if most is None else {"max_tokens": most}),
+        **({} if wanted.metadata is None else {"metadata": wanted.metadata}),
+    )
+    made = request_body.turn_options(
+        chosen, wanted.groundhook.search, call.request, settings, call.address
+    )
+    chat = wanted.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
+    return made.model_copy(update={"chat_id": chat[:200]}) if chat else made
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    messages: tuple[Message, ...]
+    ignored: tuple[str, ...]
+
+
+def _read_messages(given: Sequence[Mapping[str, Any]], system: str) -> _Conversation:
+    """Return the messages of a conversation. A client's system message becomes the user's, unless
+    the settings allow it, because it would outrank the assistant's prompts. Tool calls are
+    omitted."""
+    messages: list[Message] = []
+    ignored: list[str] = []
+    for n, each in enumerate(given):
+        role, content = each.get("role"), each.get("content")
+        if role in ("system", "developer"):
+            if system == "drop":
+                ignored.append(f"messages[{n}]")
+                continue
+            role = system
+        elif role in ("tool", "function") or (role == "assistant" and not content):
+            ignored.append(f"messages[{n}]")
+            continue
+        elif role not in ("user", "assistant"):
+            raise UsageError(f"messages[{n}].role: should be 'system', 'user' or 'assistant'")
+        message, _ = request_body.validate_body(Message, {"role": role, "content": content})
+        ignored += [f"messages[{n}].{key}" for key in each if key not in ("role", "content")]
+        messages.append(message)
+    return _Conversation(tuple(messages), tuple(ignored))
+
+
+def _header(ignored: Sequence[str]) -> str:
+    shown = ", ".join(name.encode("ascii", "replace").decode() for name in ignored)
+    visible = "".join(sign if sign.isprintable() else "?" for sign in shown)
+    return visible[:LONGEST_HEADER].strip()  # the value of a header ends in no blank
+
+
+def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:
+    header = call.request.headers.get("x-groundhook-task", "")
+    if header:
+        return task_of(messages[-1].text, header)
+    if not _is_openwebui(call) or wanted.stream or len(messages) != 1:
+        return None
+    return task_of(messages[0].text, "")
+
+
+async def _task_text(
+    call: Call, caller: Caller, task: Any, messages: Sequence[Message], name: str
+) -> str:
+    tasks = call.serving.settings.openai.tasks
+    if tasks == "off":
+        return answer_task(task, messages[-1].text, name)
+    return await call.serving.complete(caller, tasks, messages)
+
+
+def _whole_task(wanted: ChatRequest, text: str, headers: Mapping[str, str]) -> Response:
+    base = {"id": "chatcmpl-task", "created": int(time.time()), "model": wanted.model}
+    if wanted.stream:
+        delta = {"role": "assistant", "content": text}
+        choice = {"index": 0, "delta": delta, "finish_reason": "stop"}
+        chunk = {**base, "object": "chat.completion.chunk", "choices": [choice]}
+        body = f"data: {line(chunk)}\ndata: [DONE]\n\n"
+        return Response(body, media_type="text/event-stream", headers=headers)
+    message = {"role": "assistant", "content": text}
+    whole = {
+        **base,
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+    }
+    return JSONResponse(whole, headers=headers)

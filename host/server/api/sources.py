@@ -1,0 +1,100 @@
+"""Endpoints of sources, to which citations link. A source is read with the reader's own identity,
+so a link gives no access. Programs get JSON, browsers a page without script."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from anyio import to_thread
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp
+
+from groundhook.core.errors import HostError, UnknownName, UsageError
+from groundhook.core.json_lines import line
+from groundhook.core.types.search import Item
+from groundhook.host.output.dialects.places import page_of
+from groundhook.host.server.api.source_page import ShownPassage, document_page, record_page
+from groundhook.host.server.reading import read_passages, read_record, shown_fields
+from groundhook.host.server.serving import Call
+from groundhook.host.turn.names import AssistantNames
+
+
+async def document(call: Call) -> ASGIApp:
+    """Return the text of a document as passages; those within the extent are marked."""
+    collection = call.request.path_params["collection"]
+    id = call.request.path_params["document"]
+    start, end = _place(call, "start"), _place(call, "end")
+    _may_read(call, "kb", collection)
+    items = await read_passages(call.serving.host, collection, id, call.caller.identity)
+    passages = [
+        {
+            "content": item.content,
+            "start": item.extent.start if item.extent else None,
+            "end": item.extent.end if item.extent else None,
+            "marked": _overlaps(item, start, end),
+            **({"page": page} if (page := page_of(item.url)) else {}),
+        }
+        for item in items
+    ]
+    title = items[0].title if items else id
+    body = {"collection": collection, "document": id, "title": title, "passages": passages}
+    if not _is_browser(call):
+        return _json(body)
+    shown = [
+        ShownPassage(text=item.content, marked=_overlaps(item, start, end), page=page_of(item.url))
+        for item in items
+    ]
+    # On a thread: a long document takes a second.
+    return HTMLResponse(await to_thread.run_sync(document_page, title, shown))
+
+
+async def record(call: Call) -> ASGIApp:
+    """Return a record, as the caller may see it."""
+    model = call.request.path_params["model"]
+    id = call.request.path_params["record"]
+    host = call.serving.host
+    _may_read(call, "db", model)
+    found = await read_record(host, model, id, call.caller.identity)
+    if not _is_browser(call):
+        return _json({"model": model, "record_id": id, "record": found})
+    spec = host.app.models.named(model)
+    title = f"{spec.name or model} {id}"
+    return HTMLResponse(record_page(title, shown_fields(spec, found)))
+
+
+def _may_read(call: Call, kind: str, name: str) -> None:
+    """Raise UnknownName for a source that no assistant of the caller may use. Authors of all
+    assistants may read every source."""
+    if call.caller.reaches_all:
+        return
+    host = call.serving.host
+    for id in call.serving.offered(call.caller):
+        with suppress(HostError):
+            names = AssistantNames(host.app, id, host.settings(id))
+            if (names.collection(name) if kind == "kb" else names.model(name)) == name:
+                return
+    raise UnknownName("source", name[:200], ())
+
+
+def _place(call: Call, name: str) -> int | None:
+    given = call.request.query_params.get(name)
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) < 16):
+        raise UsageError(f"{name} must be a whole number")
+    return int(given)
+
+
+def _overlaps(item: Item, start: int | None, end: int | None) -> bool:
+    if item.extent is None or start is None or end is None:
+        return False
+    return item.extent.start < end and start < item.extent.end
+
+
+def _is_browser(call: Call) -> bool:
+    return "text/html" in call.request.headers.get("accept", "")
+
+
+def _json(value: Any) -> Response:
+    return Response(line(value), media_type="application/json")

@@ -1,0 +1,245 @@
+"""A connection to an MCP server through the MCP SDK, and its requests.
+
+Only this package imports the SDK. Importing it takes half a second, so `host.tools.mcp.owner` imports it
+for the first connection. One task opens and closes a `Session`; results are plain data with the
+protocol's field names, errors those of `core.errors`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import (
+    METHOD_NOT_FOUND,
+    Implementation,
+    ToolListChangedNotification,
+)
+from pydantic import BaseModel, ValidationError
+
+from groundhook.core.errors import (
+    ServerMalformed,
+    ServerNotConfigured,
+    ServerRefused,
+)
+from groundhook.core.types.server_spec import ServerSpec
+from groundhook.host.tools.mcp.evidence import Evidence
+from groundhook.host.tools.mcp.http_client import GuardedClient
+from groundhook.host.tools.mcp.program import open_program
+from groundhook.host.tools.mcp.sdk.errors import (
+    CONNECTION_ERRORS,
+    PROTOCOL_ERRORS,
+    known_errors,
+    server_error,
+)
+from groundhook.host.tools.mcp.sdk.sse import sse_streams
+from groundhook.host.tools.mcp.sdk.stdio import Streams, streams
+
+T = TypeVar("T")
+
+
+MAX_PAGES = 100
+# Variables of the host that a stdio server inherits; the same as in the SDK's own client.
+INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+
+# The SDK's log repeats what our errors report; without a handler Python would print it to standard
+# error.
+for _name in ("mcp", "client"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
+
+
+class Session:
+    """An open connection. Every method raises ServerError; ServerUnreachable means that the
+    connection is lost."""
+
+    def __init__(self, client: Client, evidence: Evidence) -> None:
+        self._client, self._evidence = client, evidence
+        self._tools: dict[str, dict[str, Any]] | None = None
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        """Return all tools, and keep them for `tool`."""
+        tools = await self._all_pages(
+            "tools/list", "tools", lambda cursor: self._client.list_tools(cursor=cursor)
+        )
+        self._tools = {tool["name"]: tool for tool in tools}
+        return tools
+
+    async def tool(self, name: str) -> dict[str, Any] | None:
+        """Return a tool by name, from the last list or else from a new one; None if unknown."""
+        if self._tools is None or name not in self._tools:
+            await self.list_tools()
+        return (self._tools or {}).get(name)
+
+    def tool_names(self) -> list[str]:
+        """Return the names in the last list."""
+        return sorted(self._tools or ())
+
+    def forget_tools(self) -> None:
+        """Drop the last list; `tool` fetches a new one."""
+        self._tools = None
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return _as_dict(
+            await self._request(
+                f"tools/call {name!r}", self._client.call_tool(name, dict(arguments))
+            )
+        )
+
+    async def list_resources(self) -> list[dict[str, Any]]:
+        return await self._all_pages(
+            "resources/list", "resources", lambda cursor: self._client.list_resources(cursor=cursor)
+        )
+
+    async def read_resource(self, uri: str) -> dict[str, Any]:
+        return _as_dict(
+            await self._request(f"resources/read {uri!r}", self._client.read_resource(uri))
+        )
+
+    async def list_prompts(self) -> list[dict[str, Any]]:
+        return await self._all_pages(
+            "prompts/list", "prompts", lambda cursor: self._client.list_prompts(cursor=cursor)
+        )
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+        return _as_dict(
+            await self._request(
+                f"prompts/get {name!r}", self._client.get_prompt(name, dict(arguments))
+            )
+        )
+
+    async def _all_pages(
+        self, method: str, key: str, get: Callable[[str | None], Awaitable[BaseModel]]
+    ) -> list[dict[str, Any]]:
+        """Return all pages of a list; empty if the server does not support the method."""
+        entries: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            try:
+                page = _as_dict(await self._request(method, get(cursor)))
+            except ServerRefused as exc:
+                if isinstance(exc.__cause__, MCPError) and exc.__cause__.code == METHOD_NOT_FOUND:
+                    return entries
+                raise
+            entries += page[key]
+            cursor = page.get("nextCursor")
+            if not cursor:
+                return entries
+        raise ServerMalformed(
+            f"{self._evidence.name} answered {method} with more than {MAX_PAGES} pages"
+        )
+
+    async def _request(self, request: str, answer: Awaitable[T]) -> T:
+        try:
+            return await answer
+        except (*CONNECTION_ERRORS, *PROTOCOL_ERRORS) as exc:
+            raise await server_error(exc, self._evidence, request) from exc
+
+
+@asynccontextmanager
+async def open_session(
+    evidence: Evidence, environment: Mapping[str, str], folder: Path, lost: Callable[[], None]
+) -> AsyncIterator[Session]:
+    """Start or connect to the server of `evidence`, which records what happens. The variables
+    INHERITED are taken from `environment`; `lost` is called when a program's output ends. Raises
+    ServerError."""
+    async with _single_error(evidence), AsyncExitStack() as stack:
+        if evidence.spec.transport == "stdio":
+            transport = await _start_program(stack, evidence, environment, folder, lost)
+        else:
+            transport = await _http_transport(stack, evidence.spec)
+        yield await _connect(stack, evidence, transport)
+
+
+async def _start_program(
+    stack: AsyncExitStack,
+    evidence: Evidence,
+    environment: Mapping[str, str],
+    folder: Path,
+    lost: Callable[[], None],
+) -> AbstractAsyncContextManager[Streams]:
+    spec = evidence.spec
+    env = {name: environment[name] for name in INHERITED if name in environment} | spec.env
+    max_bytes = spec.result_kb * 1024
+    try:
+        opening = open_program(
+            spec.command,
+            spec.args,
+            env=env,
+            folder=folder,
+            max_bytes=max_bytes,
+            on_end_of_output=lost,
+        )
+        evidence.program = await stack.enter_async_context(opening)
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else str(exc)
+        raise ServerNotConfigured(
+            f"{evidence.name} cannot be started: {spec.command!r}: {reason}",
+            hint="check 'command' in its file",
+        ) from exc
+    return streams(evidence.program, evidence)
+
+
+async def _http_transport(
+    stack: AsyncExitStack, spec: ServerSpec
+) -> AbstractAsyncContextManager[Streams]:
+    if spec.transport == "sse":
+        return sse_streams(spec)
+    max_bytes = spec.result_kb * 1024
+    client = GuardedClient(
+        spec.sent_headers,
+        max_bytes=max_bytes,
+        connect=spec.start_timeout,
+        silence=2 * spec.timeout,
+    )
+    await stack.enter_async_context(client)
+    return streamable_http_client(spec.url, http_client=client, max_sse_event_size=max_bytes)
+
+
+async def _connect(
+    stack: AsyncExitStack, evidence: Evidence, transport: AbstractAsyncContextManager[Streams]
+) -> Session:
+    sessions: list[Session] = []
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            for session in sessions:
+                session.forget_tools()
+
+    who = Implementation(name="groundhook", version=metadata.version("groundhook"))
+    client = Client(transport, cache=None, message_handler=on_message, client_info=who)
+    try:
+        await stack.enter_async_context(client)
+    except (*CONNECTION_ERRORS, *PROTOCOL_ERRORS) as exc:
+        raise await server_error(exc, evidence, "") from exc
+    except ExceptionGroup as group:
+        known = known_errors(group, (*CONNECTION_ERRORS, *PROTOCOL_ERRORS))
+        if not known:
+            raise
+        raise await server_error(known[0], evidence, "") from group
+    evidence.connected = True
+    sessions.append(Session(client, evidence))
+    return sessions[0]
+
+
+@asynccontextmanager
+async def _single_error(evidence: Evidence) -> AsyncIterator[None]:
+    """Raise a single ServerError for the exception group in which the SDK reports the end of a
+    connection. Groups with other errors, which are bugs, pass."""
+    try:
+        yield
+    except ExceptionGroup as group:
+        known = known_errors(group, (*CONNECTION_ERRORS, MCPError, ValidationError))
+        if not known:
+            raise
+        raise await server_error(known[0], evidence, "") from group
+
+
+def _as_dict(result: BaseModel) -> dict[str, Any]:
+    plain: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return plain

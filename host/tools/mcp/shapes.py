@@ -1,0 +1,125 @@
+"""Conversion of MCP results to plain values, and of tools to function schemas for language models.
+Pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from groundhook.core.errors import ToolFailed
+from groundhook.host.tools.mcp.lines import Oversize
+
+MAX_NAME = 64  # characters of a function's name in OpenAI's API
+MAX_DESCRIPTION = 1024
+
+_FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
+_LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+
+def answered_id(line: Oversize) -> int | None:
+    """Return the id of the request that an oversized message answers, if it is the first or last
+    member of the object; elsewhere, the result's content could forge it."""
+    found = _FIRST.search(line.head) or _LAST.search(line.tail)
+    return int(found[1]) if found else None
+
+
+def text_of(result: Mapping[str, Any]) -> str:
+    """Return the text blocks of a tool's result, one per line."""
+    return "\n".join(
+        block["text"] for block in result.get("content", ()) if block.get("type") == "text"
+    )
+
+
+def tool_result(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool's result for callers; a failure that the tool reports is in `error`."""
+    if not result.get("isError"):
+        return {
+            key: value for key, value in result.items() if key in ("content", "structuredContent")
+        }
+    return {
+        "content": result.get("content", []),
+        "isError": True,
+        "error": text_of(result) or "the tool failed without a message",
+    }
+
+
+def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
+    """Return a tool's result as one value: its structured content, else the JSON in its text, else
+    its text, else its content. Raises ToolFailed for a result with `error`."""
+    if "error" in result:
+        raise ToolFailed(f"tool {tool!r} of MCP server {server!r} failed: {result['error']}")
+    if "structuredContent" in result:
+        return result["structuredContent"]
+    text = text_of(result)
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text or result.get("content", [])
+
+
+def parse_json(text: str) -> Any:
+    """Parse untrusted JSON. Raises ValueError, also for text that is nested too deeply, for a
+    number with too many digits, and for half of a surrogate pair, which cannot be encoded."""
+    try:
+        value = json.loads(text)
+    except RecursionError as exc:
+        raise ValueError("nested too deeply") from exc
+    except json.JSONDecodeError:
+        raise
+    except ValueError as exc:
+        raise ValueError("a number has too many digits") from exc
+    if "\\ud" in text.lower():
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def is_read_only(tool: Mapping[str, Any]) -> bool:
+    """Return whether the server declares that repeating a call of the tool is safe."""
+    hints = tool.get("annotations") or {}
+    return bool(hints.get("readOnlyHint") or hints.get("idempotentHint"))
+
+
+def prompt_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return a prompt's arguments as text, which the protocol requires; other values become
+    JSON."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in arguments.items()
+    }
+
+
+def unique_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return function names for tools: `server__tool` in the characters that OpenAI's API allows,
+    at most 64. A name that is too long or not unique gets part of a hash. A tool has the same name
+    in every turn as long as the set of tools does not change."""
+    pairs = list(dict.fromkeys(tools))
+    plain = {
+        pair: "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in pair) for pair in pairs
+    }
+    taken = list(plain.values())
+    return {
+        pair: name if len(name) <= MAX_NAME and taken.count(name) == 1 else _hashed(pair, name)
+        for pair, name in plain.items()
+    }
+
+
+def function_schema(name: str, tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool in the format of OpenAI's chat completions API."""
+    description = tool.get("description") or tool.get("title") or ""
+    parameters = {"type": "object", "properties": {}, **(tool.get("inputSchema") or {})}
+    return {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description[:MAX_DESCRIPTION],
+            "parameters": parameters,
+        },
+    }
+
+
+def _hashed(pair: tuple[str, str], name: str) -> str:
+    mark = hashlib.sha256(json.dumps(pair).encode()).hexdigest()[:8]
+    return f"{name[: MAX_NAME - 9]}_{mark}"

@@ -1,0 +1,210 @@
+"""The toolkit `memory`: the tools search, fetch, batch_fetch and, where it is switched on,
+remember."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from groundhook.core.errors import ConfigError
+from groundhook.core.sync_source import ListedDocuments
+from groundhook.core.tool_ports import ToolScope
+from groundhook.core.types.collection_queries import Owner
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.search import Item
+from groundhook.core.types.toolkit_spec import ToolkitSpec
+from groundhook.core.types.tools import IdentityPart, Needs, Tool
+from groundhook.toolkits.memory.engine import MemoryEngine
+from groundhook.toolkits.memory.settings import FIELDS, MemorySettings
+from groundhook.toolkits.memory.source import memory_files
+from groundhook.toolkits.memory.values import (
+    BatchArguments,
+    FetchArguments,
+    ForgetArguments,
+    Forgotten,
+    Memories,
+    Memory,
+    Preview,
+    Previews,
+    RememberArguments,
+    Remembered,
+    SearchArguments,
+    ShelvedMemory,
+)
+
+
+class MemoryToolkit:
+    """The tools over the collections that a toolkit's file names. `declared` are the collections of
+    the app by full id. Raises ConfigError if one of them lacks a field."""
+
+    def __init__(self, spec: ToolkitSpec, declared: Mapping[str, CollectionSpec]) -> None:
+        self._settings = spec.read(MemorySettings)
+        self._full_ids: dict[str, str] = {}
+        for shelf, name in self._settings.collections.items():
+            own = f"agents.{spec.assistant}.{name}"
+            self._full_ids[shelf] = own if own in declared else name
+            if found := declared.get(self._full_ids[shelf]):
+                _check_fields(found)
+        self._spec = spec
+        self._engine = MemoryEngine(self._settings, spec.name)
+
+    def sync(self) -> ListedDocuments | None:
+        """Return the reader of the source's files; None without a source."""
+        if self._settings.source is None:
+            return None
+        file = self._settings.source.file
+        return memory_files(self._settings, self._spec.folder / file, file)
+
+    def owners(self) -> Mapping[str, Owner]:
+        """Return whose memories each collection holds."""
+        return dict.fromkeys(self._settings.collections.values(), self._settings.owner)
+
+    def tools(self) -> Sequence[Tool]:
+        """Return search, fetch and batch_fetch, and what else the settings offer."""
+        names = ", ".join(sorted(self._settings.collections))
+        needs = self._needs()
+        engine = self._engine
+
+        async def search(arguments: SearchArguments, scope: ToolScope) -> Previews:
+            return await engine.search(scope, arguments)
+
+        async def fetch(arguments: FetchArguments, scope: ToolScope) -> Memory:
+            return await engine.fetch(scope, arguments)
+
+        async def batch_fetch(arguments: BatchArguments, scope: ToolScope) -> Memories:
+            return await engine.batch_fetch(scope, arguments)
+
+        return [
+            Tool(
+                name="search",
+                description=(
+                    "Search memories. Returns previews (id, title, two or three sentences, score);"
+                    f" read whole ones with fetch or batch_fetch. Collections: {names}"
+                ),
+                arguments=SearchArguments,
+                answers=Previews,
+                run=search,
+                needs=needs,
+                items=self._preview_items,
+                text=_with_notes,
+            ),
+            Tool(
+                name="fetch",
+                description=f"Read one memory whole, by its id. Collections: {names}",
+                arguments=FetchArguments,
+                answers=Memory,
+                run=fetch,
+                needs=needs,
+                items=self._memory_items,
+            ),
+            Tool(
+                name="batch_fetch",
+                description=(
+                    "Read several memories whole, of several collections at once. Those that do"
+                    f" not exist are omitted. Collections: {names}"
+                ),
+                arguments=BatchArguments,
+                answers=Memories,
+                run=batch_fetch,
+                needs=needs,
+                items=self._batch_items,
+                text=_with_notes,
+            ),
+            *self._writing(names, needs),
+        ]
+
+    def _writing(self, names: str, needs: Needs) -> Sequence[Tool]:
+        """Return remember and forget, where the settings offer them."""
+        engine = self._engine
+
+        async def remember(arguments: RememberArguments, scope: ToolScope) -> Remembered:
+            return await engine.remember(scope, arguments)
+
+        async def forget(arguments: ForgetArguments, scope: ToolScope) -> Forgotten:
+            return await engine.forget(scope, arguments)
+
+        tools: list[Tool] = []
+        if self._settings.write:
+            tools.append(
+                Tool(
+                    name="remember",
+                    description=f"Store a memory for later. Collections: {names}",
+                    arguments=RememberArguments,
+                    answers=Remembered,
+                    run=remember,
+                    needs=needs,
+                    reads_only=False,
+                )
+            )
+        if self._settings.forget:
+            tools.append(
+                Tool(
+                    name="forget",
+                    description=(
+                        "Remove one memory for ever, by its id. Returns how often it is still"
+                        f" found: 0 everywhere. Collections: {names}"
+                    ),
+                    arguments=ForgetArguments,
+                    answers=Forgotten,
+                    run=forget,
+                    needs=needs,
+                    text=_with_notes,
+                    reads_only=False,
+                )
+            )
+        return tools
+
+    def _preview_items(self, answer: Previews) -> list[Item]:
+        shelf = answer._collection
+        return [self._item(one, shelf, one.preview, one.score) for one in answer.root]
+
+    def _memory_items(self, answer: Memory) -> list[Item]:
+        return [self._item(answer, answer._collection, answer.content)]
+
+    def _batch_items(self, answer: Memories) -> list[Item]:
+        return [self._item(one, one.collection, one.content or one.preview) for one in answer.root]
+
+    def _item(
+        self, memory: Preview | Memory | ShelvedMemory, shelf: str, content: str, score: float = 1.0
+    ) -> Item:
+        """Return a memory as a source. Its collection and owner identify it: shelves of several
+        toolkits may have one name."""
+        collection = self._full_ids.get(shelf, shelf)
+        return Item(
+            score=score,
+            type="kb",
+            key=f"memory:{collection}/{self._settings.owner}/{memory.id}",
+            title=memory.title,
+            content=content,
+            document_id=str(memory.id),
+            collection=collection,
+        )
+
+    def _needs(self) -> Needs:
+        """The parts of the identity that make the owner of the memories (`partition`); the tenant
+        may be empty."""
+        parts: dict[str, tuple[IdentityPart, ...]] = {
+            "app": (),
+            "tenant": ("tenant",),
+            "team": ("team",),
+            "user": ("user",),
+        }
+        return Needs(identity=parts[self._settings.owner])
+
+
+def _check_fields(collection: CollectionSpec) -> None:
+    missing = {
+        name: type
+        for name, type in FIELDS.items()
+        if name not in collection.fields or collection.fields[name].type != type
+    }
+    if missing:
+        raise ConfigError(
+            f"the collection {collection.id!r} lacks fields that memories need",
+            hint=f"declare under `fields` of its .kb.yao: {json.dumps(missing)[1:-1]}",
+        )
+
+
+def _with_notes(answer: Previews | Memories | Forgotten) -> str:
+    text = json.dumps(answer.model_dump(mode="json"), ensure_ascii=False)
+    return "\n".join([text, *answer._notes])
