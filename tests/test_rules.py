@@ -33,7 +33,7 @@ from groundhook.host.config.jsonc import parse_jsonc
 from groundhook.host.config.locations import Unreadable
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("host", "handlers", "rerankers", "hooks")
+PRODUCT = ("core", "hooks", "handlers", "rerankers", "toolkits", "host")
 PUBLIC = (
     groundhook,
     groundhook.memory,
@@ -41,18 +41,9 @@ PUBLIC = (
     groundhook.sync,
     groundhook.testing,
 )
-LONGEST = 400  # lines that a person reads at once
+LONGEST = 500  # lines of one noun that a person reads at once
 LONGEST_FUNCTION = 80
 MOST_BRANCHES = 15  # cyclomatic complexity as radon counts it, with `and`, `or` and comprehensions
-
-# Modules that may have more lines, and why a split would not help the reader.
-LONGER = {
-    "core.errors": 460,  # a list: one class of two lines for each error of the tree
-    "host.app.host": 420,  # the public methods of an open app, each a short call
-    "host.sync.engine": 420,  # one algorithm, whose steps share the state of a run
-    "handlers.kb.embedded.edge": 430,  # the only module that imports the engine
-    "handlers.kb.embedded.collection": 430,  # every operation on a collection's shard
-}
 
 # Functions that await being taken apart, with their branches today.
 TO_SIMPLIFY = {"bench.calibrate.sample": 18, "bench.passages.from_documents": 17}
@@ -82,6 +73,9 @@ IMPORTERS = {
     "mcp_types": ("host.tools.mcp.sdk", "host.server.mcp.server"),
     "tavily": ("handlers.web",),
     "trafilatura": ("handlers.web.pages.extract",),
+    "lxml": ("handlers.web.pages.extract",),
+    "charset_normalizer": ("handlers.web.pages.extract",),
+    "sse_starlette": ("host.server.mcp.server",),
     "protego": ("handlers.web.pages.reader_process",),
     "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
@@ -143,7 +137,9 @@ def normal(name: str) -> str:
 
 def test_every_init_is_empty() -> None:
     inits = [
-        path for name, path in modules(*PRODUCT, "tests", "bench") if name.endswith("__init__")
+        path
+        for name, path in modules(*PRODUCT, "tests", "bench", "scripts")
+        if name.endswith("__init__")
     ]
     assert inits
     assert [path for path in inits if path.read_text(encoding="utf-8")] == []
@@ -153,8 +149,7 @@ def test_no_module_is_longer_than_a_person_reads_at_once() -> None:
     sizes = {
         name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules(*PRODUCT)
     }
-    assert {name: size for name, size in sizes.items() if size > LONGER.get(name, LONGEST)} == {}
-    assert {name for name in LONGER if sizes.get(name, 0) <= LONGEST} == set()
+    assert {name: size for name, size in sizes.items() if size > LONGEST} == {}
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
@@ -188,7 +183,7 @@ def _most_branches(name: str) -> int:
 def test_no_function_has_more_branches_than_a_person_follows() -> None:
     branches = {
         f"{name}.{function}": complexity
-        for name, path in modules(*PRODUCT, "bench")
+        for name, path in modules(*PRODUCT, "bench", "scripts")
         for function, complexity in complexities(path)
         if complexity > _most_branches(name)
     }
@@ -198,7 +193,7 @@ def test_no_function_has_more_branches_than_a_person_follows() -> None:
 def test_every_module_says_what_it_owns() -> None:
     silent = [
         name
-        for name, path in modules(*PRODUCT, "tests", "bench")
+        for name, path in modules(*PRODUCT, "tests", "bench", "scripts")
         if not name.endswith("__init__") and not ast.get_docstring(parsed(path))
     ]
     assert silent == []
@@ -231,6 +226,7 @@ def contract(id: str) -> dict[str, list[str]]:
 
 
 def rooms() -> set[str]:
+    """The folders that have a floor: those of the host, and the other top folders."""
     return {
         ".".join(name.split(".")[: 2 if name.startswith("host.") else 1])
         for name, _ in modules(*PRODUCT)
@@ -239,20 +235,19 @@ def rooms() -> set[str]:
 
 def test_every_room_has_its_floor() -> None:
     placed = {name.strip() for layer in contract("one-way")["layers"] for name in layer.split("|")}
-    assert rooms() - {"handlers.__init__"} == placed
+    assert rooms() == placed
 
 
-def test_plug_ins_know_of_the_host_only_its_core_and_its_readers() -> None:
-    known = {room for room in rooms() if room.startswith("host.")} - {"core", "core.readers"}
-    assert set(contract("plug-ins-like-third-party")["forbidden_modules"]) == {
-        f"groundhook.{room}" for room in known
-    }
+def test_plug_ins_know_of_the_product_only_its_core() -> None:
+    ground = {f"groundhook.{room}" for room in rooms() if not room.startswith("host.")}
+    assert set(contract("plug-ins-like-third-party")["source_modules"]) == ground
+    assert contract("plug-ins-like-third-party")["forbidden_modules"] == ["groundhook.host"]
 
 
-def test_every_room_but_app_and_cli_is_without_concrete_plug_ins() -> None:
-    hosts = {room for room in rooms() if room.startswith("host.")} - {"host.app", "host.cli"}
+def test_every_room_but_app_check_and_cli_is_without_concrete_plug_ins() -> None:
+    hosts = {room for room in rooms() if room.startswith("host.")}
     assert set(contract("ports-alone")["source_modules"]) == {
-        f"groundhook.{room}" for room in hosts
+        f"groundhook.{room}" for room in hosts - {"host.app", "host.check", "host.cli"} | {"core"}
     }
 
 
@@ -309,7 +304,7 @@ def distributions(*roots: str) -> set[str]:
     """Those that the modules import, as far as they are not Python's or ours."""
     providers = metadata.packages_distributions()
     tops = {name.split(".")[0] for _, path in modules(*roots) for name in imports(path)}
-    ours = {"groundhook", "tests", "bench"}
+    ours = {"groundhook", "tests", "bench", "scripts"}
     return {
         normal(providers[top][0]) if top in providers else f"{top} (not installed)"
         for top in tops - ours - SHARED - sys.stdlib_module_names
@@ -321,7 +316,7 @@ def test_every_imported_package_is_declared_and_every_declared_one_is_imported()
 
 
 def test_the_imports_of_tests_and_benches_are_declared() -> None:
-    used = distributions("tests", "bench")
+    used = distributions("tests", "bench", "scripts")
     assert used - COMPARED <= declared() | declared(*MODULES, "dev")
 
 
@@ -347,6 +342,7 @@ def raised(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
         if isinstance(node, ast.Raise)
         and isinstance(node.exc, ast.Call)
         and isinstance(node.exc.func, ast.Name)
+        and not node.exc.func.id.startswith("_")
     }
 
 

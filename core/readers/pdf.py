@@ -53,7 +53,8 @@ class Pdf:
 
 
 def read_pdf(data: bytes) -> Pdf:
-    """Read a PDF file. Raises IngestError, whose message continues "… was not read: "."""
+    """Return the text of a PDF file by page. Raises IngestError, whose message continues
+    "… was not read: "."""
     with extra("documents", "reading PDF files", IngestError):
         from pypdf import PdfReader
 

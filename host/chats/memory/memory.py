@@ -149,8 +149,8 @@ class Namespace:
         return None if stored_json is None else decode(stored_json)
 
     async def change_list(self, operation: str, key: str, *arguments: Any) -> Any:
-        """Run an operation of `host.chats.memory.lists` on a list (empty if missing); keep its time to
-        live. Raises UsageError if the value is not a list or an argument does not fit."""
+        """Run an operation of `host.chats.memory.lists` on a list (empty if missing); keep its time
+        to live. Raises UsageError if the value is not a list or an argument does not fit."""
 
         def work(old: bytes | None) -> tuple[bytes | None, Any]:
             found = as_list(key, None if old is None else decode(old))

@@ -293,8 +293,8 @@ class Owner:
 
 
 async def _sdk() -> Callable[..., Any]:
-    """Return `open_session` of host.tools.mcp.sdk.session. Importing the SDK takes half a second, so a
-    thread does it."""
+    """Return `open_session` of host.tools.mcp.sdk.session. Importing the SDK takes half a second,
+    so a thread does it."""
 
     def load() -> Callable[..., Any]:
         with extra("mcp", "speaking to MCP servers", ServerNotConfigured):

@@ -109,8 +109,9 @@ class Servers:
     ) -> dict[str, Any]:
         """{content: [{type: "text", text} | {type: "image", data, mimeType} | …],
         structuredContent?}, or for a tool that reports a failure {content, isError: true, error:
-        its text}. `host.tools.mcp.shapes.value_of` converts either to one value. Raises UnknownName for a
-        tool that the server does not have, UsageError for one that its file does not allow."""
+        its text}. `host.tools.mcp.shapes.value_of` converts either to one value. Raises UnknownName
+        for a tool that the server does not have, UsageError for one that its file does not
+        allow."""
         spec = self._catalogue.named(server)
         if spec.tools and tool not in spec.tools:
             raise _not_allowed(spec, tool)

@@ -1,8 +1,8 @@
 """A connection to an MCP server through the MCP SDK, and its requests.
 
-Only this package imports the SDK. Importing it takes half a second, so `host.tools.mcp.owner` imports it
-for the first connection. One task opens and closes a `Session`; results are plain data with the
-protocol's field names, errors those of `core.errors`.
+Only this package imports the SDK. Importing it takes half a second, so `host.tools.mcp.owner`
+imports it for the first connection. One task opens and closes a `Session`; results are plain data
+with the protocol's field names, errors those of `core.errors`.
 """
 
 from __future__ import annotations
