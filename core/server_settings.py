@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import MOST_ENTRIES, Value
 from groundhook.core.types.serialisation import WebAddress
 
 ServerScope = Literal["chat", "search", "chats", "author", "kb", "metrics", "admin"]
@@ -122,7 +122,9 @@ class LimitSettings(Value):
     streams_in_all: int = Field(default=2000, ge=1, description="Open streams of one process")
     body_kb: int = Field(default=1024, ge=1, description="Largest body of a request, in kB")
     body_s: float = Field(default=30.0, gt=0, description="Longest time to send a body, in seconds")
-    messages: int = Field(default=200, ge=1, description="Most messages of one request")
+    messages: int = Field(
+        default=200, ge=1, le=MOST_ENTRIES, description="Most messages of one request"
+    )
     message_kb: int = Field(
         default=256, ge=1, description="Largest size of all messages of one request, in kB"
     )

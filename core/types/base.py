@@ -16,8 +16,9 @@ from groundhook.core.errors import suggestion
 Model = TypeVar("Model", bound=BaseModel)
 Listed = TypeVar("Listed")
 
-MOST_ENTRIES = 1000  # entries of a list or mapping that a hook may return
+MOST_ENTRIES = 1000  # entries of a list or mapping of a script or client
 MOST_UNKNOWN = 20  # unknown keys that a report names
+MOST_PROBLEMS = 100  # wrong values that a report names
 # steps of a path; deeper keys go to pydantic unchecked, which has a limit of its own
 DEEPEST = 60
 LONGEST_NAME = 80  # characters of a key in a report
@@ -36,7 +37,7 @@ class _First(FailFast):
         return hash(self.fail_fast)
 
 
-# For mappings and lists from scripts: a hundred thousand wrong entries would give as many errors,
+# For mappings and lists from outside: a hundred thousand wrong entries would give as many errors,
 # and block the event loop for seconds.
 FEW = BeforeValidator(_limit_entries)
 Few = Annotated[Listed, _First(), FEW]
@@ -134,9 +135,11 @@ def validate_known(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, l
 
 
 def validation_problems(error: ValidationError) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return the problems of a validation as [(path, message)], in plain words and without the
-    library's links."""
-    return [(tuple(item["loc"]), _reword(item["msg"])) for item in error.errors(include_url=False)]
+    """Return the first MOST_PROBLEMS problems of a validation as [(path, message)], in plain words
+    and without the library's links."""
+    # The library makes all of them or none: lists of strangers are `Few`, which have one each.
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return [(tuple(item["loc"]), _reword(item["msg"])) for item in found[:MOST_PROBLEMS]]
 
 
 def dotted(path: tuple[str | int, ...]) -> str:

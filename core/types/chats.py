@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from groundhook.core.types.base import Several, Value
+from groundhook.core.types.base import FewOf, Value
 from groundhook.core.types.events import Cited, Failed, Verdict, Warned
 from groundhook.core.types.search import Item, Origin, SearchAccount, SourceType
 from groundhook.core.types.turn import Identity, Message, Usage
@@ -117,7 +117,7 @@ class Feedback(Value):
 
     rating: Literal[-1, 0, 1] = Field(default=0, description="-1, 0 or 1")
     comment: str = Field(default="", max_length=10_000, description="What the reader writes")
-    about: Several[str] = Field(default=(), max_length=100, description="Markers it is about")
+    about: FewOf[str] = Field(default=(), max_length=100, description="Markers it is about")
 
 
 class ChatMessage(Value):

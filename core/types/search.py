@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from pydantic import AliasChoices, Field, field_validator
 
 from groundhook.core.errors import UsageError
-from groundhook.core.types.base import FewOf, Several, Value
+from groundhook.core.types.base import FewOf, Value
 from groundhook.core.types.filters import parse_filter
 from groundhook.core.types.query_language import Aggregate, Order, Wheres
 
@@ -198,7 +198,7 @@ class RecordQuery(Value):
 
     model: str
     record_id: Any = Field(default=None, description="The primary key: that record alone")
-    select: Several[str] = Field(default=(), description="Fields to return (default: all)")
+    select: FewOf[str] = Field(default=(), description="Fields to return (default: all)")
     wheres: Wheres = Field(default=(), description="Conditions, all of which must hold")
     orders: FewOf[Order] = Field(default=(), description="Sort orders")
     limit: int = Field(default=1000, ge=1, le=1000, description="Maximum records to return")

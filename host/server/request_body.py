@@ -11,11 +11,13 @@ from typing import Any, Literal, TypeVar
 
 import anyio
 from pydantic import Field, ValidationError
+from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
-from groundhook.core.json_text import is_deeper
+from groundhook.core.json_text import MOST_VALUES, has_more_values, is_deeper
 from groundhook.core.server_settings import LimitSettings, ServerSettings
 from groundhook.core.types.base import (
+    Few,
     UnknownKey,
     Value,
     dotted,
@@ -74,7 +76,7 @@ class AskOptions(Value):
 class AskedData(Value):
     """The sources that the user refers to."""
 
-    sources: tuple[DataSource, ...] = Field(
+    sources: Few[tuple[DataSource, ...]] = Field(
         default=(),
         max_length=MOST_SOURCES,
         description="Collections, documents, models to search:"
@@ -87,7 +89,7 @@ class TurnRequest(Value):
 
     assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
     text: str | None = Field(default=None, description="The question, instead of `messages`")
-    messages: tuple[Message, ...] | None = Field(
+    messages: Few[tuple[Message, ...]] | None = Field(
         default=None, description="The conversation: roles `user` and `assistant`"
     )
     search: bool | None = Field(default=None, description=SEARCH)
@@ -136,16 +138,33 @@ def parse_json(body: bytes) -> Any:
         value = json.loads(
             body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
         )
-        deep = is_deeper(value, DEEPEST)
+        large = has_more_values(value)
+        deep = not large and is_deeper(value, DEEPEST)
     except UnicodeDecodeError:
         raise WrongRequest("the body is not UTF-8") from None
     except RecursionError:
-        deep, value = True, None
+        deep, large, value = True, False, None
     except ValueError as exc:
         raise WrongRequest(f"the body is not JSON: {_shorten(str(exc))}") from None
     if deep:
         raise WrongRequest(f"the body is nested too deeply: at most {DEEPEST} levels")
+    if large:
+        raise _too_many_error()
     return well_formed(value)
+
+
+def check_values(body: bytes) -> None:
+    """Raise UsageError for a JSON body with too many values. Its reader refuses what is no JSON."""
+    try:
+        value = from_json(body)
+    except ValueError:
+        return
+    if has_more_values(value):
+        raise _too_many_error()
+
+
+def _too_many_error() -> WrongRequest:
+    return WrongRequest(f"the body has too many values: at most {MOST_VALUES} are read")
 
 
 def _refuse_constant(word: str) -> Any:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
 
+from groundhook.core.types.base import Few
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 MOST_RESULTS = 100  # of one page
@@ -29,7 +31,7 @@ class DatasetArguments(_Arguments):
         default=None, description="Only datasets of this organization: its name, title or id"
     )
     tag: Name | None = Field(default=None, description="Only datasets with this tag")
-    tags: list[Name] = Field(
+    tags: Few[list[Name]] = Field(
         default=[], max_length=20, description="Only datasets with all of these tags"
     )
     limit: int | None = Field(

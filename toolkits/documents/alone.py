@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from groundhook.core.ports import Embedder
 from groundhook.core.tool_ports import ToolScope
+from groundhook.core.types.base import Few
 from groundhook.core.types.tools import Tool
 from groundhook.toolkits.documents.ranker import BUILT_IN, PageRanker
 from groundhook.toolkits.documents.search import candidates_of
@@ -20,7 +21,7 @@ class RankArguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     query: str = Field(min_length=1, max_length=4000, pattern=r"\S")
-    summaries: list[Summary] = Field(max_length=1000)
+    summaries: Few[list[Summary]] = Field(max_length=1000)
     top_k: int = Field(default=10, ge=1, le=100)
 
 

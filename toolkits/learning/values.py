@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 
+from groundhook.core.types.base import Few
 from groundhook.core.types.search import Item
 
 LONGEST_INTENT = 4000  # characters that queries are made of; longer intents are cut
@@ -31,7 +32,7 @@ class CourseContext(BaseModel):
         alias="courseId", max_length=LONGEST_ID, description="The id of the course"
     )
     title: Text = Field(description="The title of the course")
-    outcomes: list[Text] = Field(
+    outcomes: Few[list[Text]] = Field(
         max_length=200, description="What students are to learn; may be empty"
     )
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, RootModel
 
+from groundhook.core.types.base import Few
+
 LARGEST_ID = 2**53 - 1  # larger whole numbers are not exact in JSON
 MOST_REFS = 1000
 REF_FORMS = '[1, "backend"] or {"doc_id": 1, "collection": "backend"}'
@@ -63,7 +65,7 @@ class Reference(Arguments):
 
 
 class BatchArguments(Arguments):
-    doc_refs: list[Annotated[Reference, BeforeValidator(_reference)]] = Field(
+    doc_refs: Few[list[Annotated[Reference, BeforeValidator(_reference)]]] = Field(
         max_length=MOST_REFS, description=f"The memories, each as {REF_FORMS}"
     )
     most_tokens: int | None = Field(
@@ -80,10 +82,10 @@ class RememberArguments(Arguments):
     preview: str = Field(
         default="", max_length=2000, description="Two or three sentences; made if it is empty"
     )
-    tags: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(
+    tags: Few[list[Annotated[str, Field(min_length=1, max_length=100)]]] = Field(
         default=[], max_length=50
     )
-    supersedes: list[DocId] = Field(
+    supersedes: Few[list[DocId]] = Field(
         default=[], max_length=50, description="Ids of memories that this one replaces"
     )
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from groundhook.core.errors import HostError, UsageError
 from groundhook.core.json_lines import line
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Few, Value
 from groundhook.core.types.chats import Chat, ChatMessage, Feedback, Owner
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
@@ -66,7 +66,7 @@ class ChatTurn(Value):
     """A question in a chat."""
 
     text: str | None = Field(default=None, description="The question")
-    content: list[dict[str, Any]] | None = Field(
+    content: Few[list[dict[str, Any]]] | None = Field(
         default=None, description="Parts, instead of `text`"
     )
     edit: str = Field(

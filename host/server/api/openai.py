@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import NotSupported, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.server_settings import ServerSettings
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Few, Value
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.output.dialects.numbering import CitationStyle
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
@@ -57,7 +57,7 @@ class ChatRequest(Value):
     """The keys of a chat completion that are read."""
 
     model: str = Field(min_length=1, max_length=1000, description="Id of an assistant")
-    messages: tuple[dict[str, Any], ...] = Field(description="The conversation")
+    messages: Few[tuple[dict[str, Any], ...]] = Field(description="The conversation")
     stream: bool | None = Field(default=False, description="In chunks, as they are written")
     stream_options: StreamOptions | None = Field(
         default=None, description='`{"include_usage": true}`: the last chunk has the usage'

@@ -20,7 +20,7 @@ from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.sources import McpSources
 from groundhook.host.server.mcp.tools import McpTools
 from groundhook.host.server.problems import Refused
-from groundhook.host.server.request_body import read_body
+from groundhook.host.server.request_body import check_values, read_body
 
 if TYPE_CHECKING:
     from groundhook.host.server.serving import Call
@@ -93,7 +93,9 @@ async def mcp(call: Call) -> ASGIApp:
         admit=partial(_admitted, call),
         count=partial(serving.limits.count, "turns", call.caller.owner),
     )
-    return serving.mcp.with_body(await read_body(call.request, serving.settings.limits))
+    body = await read_body(call.request, serving.settings.limits)
+    check_values(body)
+    return serving.mcp.with_body(body)
 
 
 @asynccontextmanager

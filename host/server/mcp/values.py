@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from groundhook.core.types.base import Few
 from groundhook.core.types.search import KBOptions
 
 MOST_RESULTS = 10
@@ -86,13 +87,13 @@ class FetchArguments(BaseModel):
 class BatchArguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    ids: list[Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]] = Field(
+    ids: Few[list[Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]]] = Field(
         min_length=1, max_length=MOST_IDS, description="Ids that search returned"
     )
 
 
 class PassageArguments(SearchArguments):
-    collections: list[str] = Field(default=[], max_length=50, description="Default: all")
+    collections: Few[list[str]] = Field(default=[], max_length=50, description="Default: all")
     filter: dict[str, Any] | None = Field(
         default=None, description='Only documents that fulfil it: {"year": {"gte": 2020}}'
     )
