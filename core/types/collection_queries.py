@@ -104,7 +104,8 @@ class CollectionAnswer:
 class CollectionDocument:
     """A document as it is put, and as it is read again with exactly the same `text`.
 
-    `fields` are those that the collection declares. `tenant` is the value of the collection's
+    `fields` are those that the collection declares. `about` is what searches find the document by
+    beside its title and text; it is not read again. `tenant` is the value of the collection's
     `tenant_field` (`partition`), "" for a collection without one; it counts in a sync only: for a
     tool the host sets it from the identity."""
 
@@ -114,6 +115,7 @@ class CollectionDocument:
     url: str = ""
     fields: Fields = field(default_factory=dict)
     tenant: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

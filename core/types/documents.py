@@ -34,7 +34,8 @@ class DocumentField:
 @dataclass(frozen=True)
 class Document:
     """A file, or a row of one, as text in consecutive blocks. `url` is its address, or empty;
-    `fields` are its other values, by name; `notes` are messages to the person who adds it, such as
+    `fields` are its other values, by name; `about` is what searches find it by beside its title and
+    text; `notes` are messages to the person who adds it, such as
     parts that could not be read."""
 
     title: str
@@ -43,6 +44,7 @@ class Document:
     url: str = ""
     fields: Mapping[str, DocumentField] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    about: str = ""
 
     @property
     def empty(self) -> bool:

@@ -346,6 +346,9 @@ def _join_passages(passages: Sequence[Item]) -> str:
 
 
 def _make_row(spec: CollectionSpec, document: CollectionDocument) -> str:
+    # Imported here because the package of the knowledge base is loaded when it is first used.
+    from groundhook.handlers.kb.reading.columns import ABOUT
+
     rows = spec.rows
     row: dict[str, Any] = dict(document.fields)
     row[rows.id or "id"] = document.id
@@ -356,6 +359,8 @@ def _make_row(spec: CollectionSpec, document: CollectionDocument) -> str:
         row[rows.url or "url"] = document.url
     if spec.tenant_field:
         row[spec.tenant_field] = document.tenant
+    if document.about:
+        row[ABOUT] = document.about
     return json.dumps(row, ensure_ascii=False)
 
 

@@ -488,6 +488,28 @@ async def test_what_a_user_remembers_is_found_and_nobody_else_finds_it(writable:
     )
 
 
+async def test_a_memory_is_found_by_the_words_of_its_preview_and_of_its_tags(
+    writable: Host,
+) -> None:
+    tea = {
+        "collection": "own",
+        "title": "Tea",
+        "content": "Assam, no milk.\n\nTwo spoons.\n",
+        "preview": "What the customer drinks at breakfast.",
+        "tags": ["beverages", "hospitality"],
+    }
+    others = [{"collection": "own", "title": f"N{n}", "content": f"Note {n}."} for n in range(3)]
+    id = (await call(writable, "remember", tea, ME))["id"]
+    for other in others:
+        await call(writable, "remember", other, ME)
+    for query in ("customer breakfast", "hospitality"):
+        question = {"query": query, "collection": "own", "threshold": 0.1}
+        [found] = await call(writable, "search", question, ME)
+        assert (found["id"], found["preview"]) == (id, tea["preview"])
+    memory = await call(writable, "fetch", {"doc_id": id, "collection": "own"}, ME)
+    assert memory["content"] == tea["content"]
+
+
 async def test_memories_that_one_answer_stores_at_the_same_time_have_ids_of_their_own(
     make_app: MakeApp,
 ) -> None:

@@ -76,6 +76,8 @@ def document(
         title=title,
         fields={name: value for name, value in fields.items() if value != []},
         tenant=tenant,
+        # A made preview consists of sentences of the content.
+        about="\n\n".join(filter(None, (preview.strip(), ", ".join(tags)))),
     )
 
 

@@ -281,9 +281,11 @@ def _quoted_name(item: Item) -> str:
 
 def _start_passages(owner: int, cut: ChunkedDocument) -> list[_BuiltPassage]:
     made = []
-    for chunk in cut.parts:
+    for number, chunk in enumerate(cut.parts):
         heading = _heading(cut.document.title, chunk)
-        text = f"{text_with_headings(cut.document.title, chunk)}\n\n{chunk.content}"
+        about = cut.document.about if number == 0 else ""
+        above = filter(None, (text_with_headings(cut.document.title, chunk), about))
+        text = "\n\n".join((*above, chunk.content))
         made.append(_BuiltPassage(owner, chunk, heading, text))
     return made
 

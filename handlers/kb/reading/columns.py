@@ -22,6 +22,7 @@ _TITLES = ("title", "name", "subject", "headline", "question")
 _URLS = ("url", "link", "href", "permalink")
 _TEXTS = ("content", "text", "body", "description", "answer", "abstract", "summary")
 _LONGEST_ID = 512
+ABOUT = "__about"  # column of documents of toolkits: what searches find them by
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,9 @@ class Columns:
                 url=_text_in(values, roles.url),
                 fields={column: DocumentField(value, row.line) for column, value in values.items()},
                 notes=notes,
+                about=_text_in(values, ABOUT),
             ),
-            {roles.id, roles.title, roles.url, *roles.text},
+            {roles.id, roles.title, roles.url, *roles.text, ABOUT},
         )
 
     def _roles(self, columns: tuple[str, ...], place: Place) -> _Roles:
