@@ -22,10 +22,7 @@ from groundhook.core.settings import (
     UsesSettings,
 )
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.core.types.delegation import (
-    Answer,
-    Request,
-)
+from groundhook.core.types.delegation import Answer, Request
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.search import (
@@ -44,10 +41,7 @@ from groundhook.core.types.turn import (
     Message,
     Usage,
 )
-from groundhook.core.types.uses import (
-    JsonReply,
-    Use,
-)
+from groundhook.core.types.uses import JsonReply, Use
 from groundhook.core.types.web import WebAnswer
 
 Warn = Callable[[str, str], Awaitable[None]]  # code, message
@@ -260,10 +254,9 @@ class ModelCall:
     `sources` is the text at the beginning of the last user message, for a connector that moves it
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
     language model; citable items of tool results follow in `references`; `failed_searches` are the
-    sources of the searches that failed. `tools` and `tool_choice`
-    are those of OpenAI's API; `user` is an id for the endpoint ("": none). `reply` asks endpoints
-    that can enforce it for a JSON answer: any object ("json"), or one of a schema. `is_step`: an
-    assistant does a step of another's turn."""
+    sources of the searches that failed. `tools` and `tool_choice` are those of OpenAI's API; `user`
+    is an id for the endpoint ("": none). `reply` asks endpoints that can enforce it for a JSON
+    answer: any object ("json"), or one of a schema. `is_step`: a step of another's turn."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -316,7 +309,16 @@ class Finished:
     usage: Usage = Usage()
 
 
-Delta = TextDelta | ReasoningDelta | ToolDelta | Finished
+@dataclass(frozen=True)
+class Notice:
+    """A warning about the request or the answer, for the trace and the reader of the turn."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+Delta = TextDelta | ReasoningDelta | ToolDelta | Notice | Finished
 
 
 class Connector(Protocol):

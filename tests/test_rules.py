@@ -67,7 +67,7 @@ IMPORTERS = {
     "markdownify": ("handlers.kb",),
     "bs4": ("handlers.kb",),
     "mammoth": ("handlers.kb",),
-    "openai": ("host.llm.openai",),
+    "openai": ("host.llm.openai", "host.llm.openai_events"),
     "anthropic": ("host.llm.anthropic",),
     "mcp": ("host.tools.mcp.sdk", "host.server.mcp.server"),
     "mcp_types": ("host.tools.mcp.sdk", "host.server.mcp.server"),

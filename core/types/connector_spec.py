@@ -20,8 +20,8 @@ Capabilities = Annotated[
     BeforeValidator(_make_capabilities),
     Field(
         description=(
-            "What the model can do, {vision, tool_calls, …} or a list; `false`: images are left"
-            " out, no tools are offered"
+            "What the model can do, {vision, tool_calls, files, audio, video, …} or a list;"
+            " `false`: such parts of messages are left out, no tools are offered"
         )
     ),
 ]
@@ -48,6 +48,10 @@ class ConnectorOptions(Sampling):
     system: Literal["first", "none"] = Field(
         default="first",
         description="`none`: the first user message begins with its text",
+    )
+    begins_thinking: bool = Field(
+        default=False,
+        description="The answer begins with the model's thinking, up to `</think>`",
     )
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(
@@ -84,7 +88,11 @@ class ConnectorSpec(Value):
     capabilities: Capabilities = {}
 
     def lacks(self, capability: str) -> bool:
-        """Return whether the file says that the model cannot do something: `vision` (images in
-        messages) or `tool_calls`."""
+        """Return whether the file says that the model cannot do something, such as
+        `tool_calls`."""
+        return not self.can(capability, True)
+
+    def can(self, capability: str, default: bool) -> bool:
+        """Return whether the model can do something; `default` where the file does not say it."""
         known = {**self.capabilities, **self.options.capabilities}
-        return known.get(capability, True) in (False, None, "")
+        return known.get(capability, default) not in (False, None, "")

@@ -33,7 +33,8 @@ from groundhook.core.ports import (
 )
 from groundhook.core.types.connector_spec import ConnectorSpec
 from groundhook.core.types.turn import Usage
-from groundhook.host.llm.anthropic_request import Blocks, call_key, request
+from groundhook.host.llm.anthropic_request import Blocks, call_key, reads, request
+from groundhook.host.llm.parts import notices
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal
 from groundhook.host.llm.request import needs_key
 from groundhook.host.llm.streams import END, BegunAnswer, begin_answer, next_event
@@ -62,6 +63,7 @@ class _Reader:
 
     complete: bool = False
     started: bool = False
+    progress: str = ""
     thought: Blocks = field(default_factory=list)
     calls: list[dict[str, str]] = field(default_factory=list)  # {id, name, arguments}
     _places: dict[int, int] = field(default_factory=dict)  # block → index of the call
@@ -73,11 +75,8 @@ class _Reader:
     def read(self, event: Any) -> Iterator[Delta]:
         kind = event.type
         if kind == "message_start":
-            usage = event.message.usage
-            # `input_tokens` does not count tokens that the endpoint reads from its cache or
-            # writes to it.
-            cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
-            self._model, self._input = event.message.model, usage.input_tokens + cached
+            usage = getattr(event.message, "usage", None)
+            self._model, self._input = event.message.model, _input_tokens(usage)
         elif kind == "content_block_start":
             self.started = True
             yield from self._start(event.index, event.content_block)
@@ -85,7 +84,10 @@ class _Reader:
             yield from self._delta(event.index, event.delta)
         elif kind == "message_delta":
             self._reason = event.delta.stop_reason or self._reason
-            self._output = event.usage.output_tokens  # of the whole message so far
+            # Of the whole message so far; some endpoints count the input only now.
+            usage = getattr(event, "usage", None)
+            self._output = getattr(usage, "output_tokens", 0) or self._output
+            self._input = _input_tokens(usage) or self._input
         elif kind == "message_stop":
             self.complete = True
 
@@ -123,6 +125,13 @@ class _Reader:
         return Finished(REASONS.get(self._reason, self._reason), model=self._model, usage=usage)
 
 
+def _input_tokens(usage: Any) -> int:
+    """Return the tokens of the prompt. `input_tokens` does not count those that the endpoint reads
+    from its cache or writes to it; compatible endpoints omit these fields."""
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    return sum(getattr(usage, name, 0) or 0 for name in names)
+
+
 class AnthropicConnector:
     """One model of Anthropic's API, or of an endpoint that speaks it. The thinking before calls of
     tools is kept: the API requires it in the next round."""
@@ -146,6 +155,8 @@ class AnthropicConnector:
             begun = await with_tries(self._spec.options.retries + 1, attempt)
             stream, reader, ended = begun.stream, begun.reader, begun.ended
             async with stream:
+                for notice in notices(call.messages, self._name, partial(reads, spec=self._spec)):
+                    yield notice
                 for delta in begun.deltas:
                     yield delta
                 with self._translate_errors(begun=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from groundhook.core.json_text import is_deeper
@@ -15,11 +16,18 @@ from groundhook.core.ports import ModelCall
 from groundhook.core.types.connector_spec import ConnectorSpec
 from groundhook.core.types.turn import Message
 from groundhook.host.llm.layout import SYSTEM, arranged
-from groundhook.host.llm.request import visible
+from groundhook.host.llm.parts import TEXTS, can_read, read_parts
 
 MAX_TOKENS = 4096  # of an answer without a configured limit: the API requires one
 # Tokens of thinking for `reasoning_effort`; the API's minimum is 1024.
 THINKING = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
+PDF = "application/pdf"
+LONGEST_TITLE = 200  # characters of the name of a document
+# Models that decide about their thinking themselves: those from version 4.6 on.
+_ADAPTIVE = re.compile(
+    r"claude-(?:opus|sonnet|haiku)-(?:4-(?:[6-9]|\d\d)(?!\d)|[5-9])|claude-mythos"
+)
+EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}
 _DATA = re.compile(r"data:(?P<type>[\w./+-]+);base64,(?P<data>.*)", re.DOTALL)
 
 Blocks = list[dict[str, Any]]
@@ -53,9 +61,8 @@ def request(call: ModelCall, spec: ConnectorSpec, thought_before: ThoughtBefore)
         body["metadata"] = {"user_id": call.user}
     if "stop" in sampling:
         body["stop_sequences"] = sampling["stop"]
-    if budget := _thinking_tokens(sampling.get("reasoning_effort", ""), body):
-        body["thinking"] = {"type": "enabled", "budget_tokens": budget}
-        body["max_tokens"] += budget  # thinking counts towards it
+    if thinking := _thinking(sampling.get("reasoning_effort", ""), options.model, body):
+        body |= thinking
     else:  # the API refuses these together with thinking
         temperature = call.temperature if call.temperature is not None else options.temperature
         values = {"temperature": temperature, "top_p": sampling.get("top_p")}
@@ -64,11 +71,18 @@ def request(call: ModelCall, spec: ConnectorSpec, thought_before: ThoughtBefore)
     return body | dict(options.body)
 
 
-def _thinking_tokens(effort: str, body: Mapping[str, Any]) -> int:
-    """Return the limit of the tokens of thinking; 0: no thinking. The API refuses thinking together
+def _thinking(effort: str, model: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys for thinking; none for an answer without. The API refuses thinking together
     with a required tool call, and after a tool call without its thinking."""
     forced = body.get("tool_choice", {}).get("type") in ("any", "tool")
-    return 0 if forced or _needs_thought(body["messages"]) else THINKING.get(effort, 0)
+    budget = THINKING.get(effort, 0)
+    if not budget or forced or _needs_thought(body["messages"]):
+        return {}
+    limit = {"max_tokens": body["max_tokens"] + budget}  # thinking counts towards it
+    if not _ADAPTIVE.search(model):
+        return {**limit, "thinking": {"type": "enabled", "budget_tokens": budget}}
+    thinking = {"type": "adaptive", "display": "summarized"}
+    return {**limit, "thinking": thinking, "output_config": {"effort": EFFORTS[effort]}}
 
 
 def _limit(call: ModelCall, spec: ConnectorSpec) -> int:
@@ -105,8 +119,16 @@ def _turns(
             made[-1]["content"] += content
         else:
             made.append({"role": role, "content": content})
+    if made and made[-1]["role"] == "assistant":
+        _strip_end(made[-1]["content"])
     # The API requires a message of the user.
     return made or [{"role": "user", "content": [{"type": "text", "text": "…"}]}]
+
+
+def _strip_end(content: Blocks) -> None:
+    """Remove white space at the end of a message that the model continues: the API refuses it."""
+    if content[-1]["type"] == "text":
+        content[-1]["text"] = content[-1]["text"].rstrip()
 
 
 def _content(message: Message, spec: ConnectorSpec, thought_before: ThoughtBefore) -> Blocks:
@@ -115,7 +137,9 @@ def _content(message: Message, spec: ConnectorSpec, thought_before: ThoughtBefor
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": text}]
     if isinstance(message.content, list):
         content = [
-            part for each in visible(message.content, spec) if not _is_blank(part := _part(each))
+            block
+            for part in read_parts(message.content, partial(reads, spec=spec))
+            if not _is_blank(block := _block(part))
         ]
     else:
         content = [{"type": "text", "text": message.content}] if message.text.strip() else []
@@ -124,22 +148,41 @@ def _content(message: Message, spec: ConnectorSpec, thought_before: ThoughtBefor
     return [*thought, *content, *(_tool_use(call) for call in calls)]
 
 
-def _part(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part of a message as a block; a part of another kind becomes text, its JSON."""
-    if part.get("type") == "text":
+def reads(part: Mapping[str, Any], spec: ConnectorSpec) -> bool:
+    """Return whether the model reads a part of a message. The API has blocks for images and PDF
+    files."""
+    return can_read(part, spec, {"vision": True, "files": True}) and bool(_block(part))
+
+
+def _block(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part as a block of the API; empty for one that the API does not have."""
+    kind = str(part.get("type"))
+    if kind in TEXTS:
         return {"type": "text", "text": str(part.get("text") or "")}
-    if part.get("type") == "image_url" and isinstance(part.get("image_url"), Mapping):
-        url = str(part["image_url"].get("url") or "")
-        data = _DATA.fullmatch(url)
-        source = (
-            {"type": "base64", "media_type": data["type"], "data": data["data"]}
-            if data
-            else {"type": "url", "url": url}
-        )
-        return {"type": "image", "source": source}
-    if part.get("type") == "image" and isinstance(part.get("source"), Mapping):
-        return {"type": "image", "source": dict(part["source"])}
-    return {"type": "text", "text": json.dumps(dict(part), ensure_ascii=False)}
+    if kind in ("image", "document") and isinstance(part.get("source"), Mapping):
+        return {"type": kind, "source": dict(part["source"])}
+    given = part.get(kind)
+    if kind == "image_url" and given:
+        url = given.get("url") if isinstance(given, Mapping) else given
+        return {"type": "image", "source": _source(str(url or ""))}
+    return _document(given) if kind == "file" and isinstance(given, Mapping) else {}
+
+
+def _document(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the block of a PDF file; empty for another type."""
+    data = _DATA.fullmatch(str(file.get("file_data") or ""))
+    if not data or data["type"] != PDF:
+        return {}
+    name = file.get("filename")
+    title = {"title": name[:LONGEST_TITLE]} if isinstance(name, str) and name else {}
+    return {"type": "document", "source": _source(data[0]), **title}
+
+
+def _source(url: str) -> dict[str, str]:
+    data = _DATA.fullmatch(url)
+    if not data:
+        return {"type": "url", "url": url}
+    return {"type": "base64", "media_type": data["type"], "data": data["data"]}
 
 
 def _is_blank(block: Mapping[str, Any]) -> bool:

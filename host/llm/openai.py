@@ -27,13 +27,14 @@ from groundhook.core.errors import (
     ModelUnreachable,
 )
 from groundhook.core.extras import extra
-from groundhook.core.ports import Delta, ModelCall
+from groundhook.core.ports import Delta, ModelCall, TextDelta
 from groundhook.core.trace import span
 from groundhook.core.types.base import dotted, validation_problems
 from groundhook.core.types.connector_spec import ConnectorSpec
-from groundhook.host.llm.chunks import Reader
-from groundhook.host.llm.refusals import is_overflow, overflow, refusal
-from groundhook.host.llm.request import extras, needs_key, request
+from groundhook.host.llm.chunks import Reader, ReportedError
+from groundhook.host.llm.parts import notices
+from groundhook.host.llm.refusals import is_overflow, overflow, refusal, words
+from groundhook.host.llm.request import OPENAI, extras, needs_key, reads, request
 from groundhook.host.llm.streams import END, BegunAnswer, begin_answer, next_event
 from groundhook.host.llm.tries import with_tries
 from groundhook.host.llm.windows import may_report, reported_window
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
     from openai import AsyncOpenAI, AsyncStream
 
-OPENAI = "https://api.openai.com/v1"
 COUNTING = 1.0  # seconds that an endpoint gets to send the token count after its last token
 WINDOW_S = 2.0  # longest wait for what the endpoint reports about its model
 WINDOW_AGAIN_S = 600.0  # between two requests: the server may have been restarted
@@ -116,6 +116,10 @@ class OpenAIConnector:
             begun = await with_tries(self._spec.options.retries + 1, attempt)
             stream, reader, ended = begun.stream, begun.reader, begun.ended
             async with stream:
+                for notice in notices(call.messages, self._name, partial(reads, spec=self._spec)):
+                    yield notice
+                if self._spec.options.begins_thinking:
+                    yield TextDelta("<think>")  # which the template has, and not the answer
                 for delta in begun.deltas:
                     yield delta
                 with _translate_errors(self._name, self._spec, begun=True):
@@ -126,6 +130,8 @@ class OpenAIConnector:
                             yield delta
                     if reader.complete:
                         await _read_token_count(stream, reader)
+                if stream.is_done:
+                    reader.end()
             if not reader.complete:
                 content_type = stream.response.headers.get("content-type", "")
                 raise _incomplete_error(self._name, reader.begun, content_type)
@@ -219,14 +225,10 @@ async def _read_token_count(stream: AsyncStream[object], reader: Reader) -> None
 
 async def _create(client: AsyncOpenAI, body: Mapping[str, Any]) -> AsyncStream[object]:
     """Return the stream of raw chunks: the SDK's own models accept any shape."""
-    import openai
+    from groundhook.host.llm.openai_events import EventStream
 
     return await client.post(
-        "/chat/completions",
-        body=dict(body),
-        cast_to=object,
-        stream=True,
-        stream_cls=openai.AsyncStream[object],
+        "/chat/completions", body=dict(body), cast_to=object, stream=True, stream_cls=EventStream
     )
 
 
@@ -244,6 +246,7 @@ def _failures() -> tuple[type[Exception], ...]:
         json.JSONDecodeError,
         UnicodeDecodeError,
         ValidationError,
+        ReportedError,
     )
 
 
@@ -273,10 +276,10 @@ def _translate_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterato
             raise ModelGarbled(
                 f"model {name!r} sent a chunk that is not JSON: {_reason(exc)}"
             ) from exc
-        if isinstance(exc, openai.APIError) and not isinstance(exc, openai.APIConnectionError):
-            if is_overflow(f"{exc.message} {exc.body}"):
-                raise overflow(name, f": {exc.message}") from exc
-            raise ModelError(f"model {name!r} reported an error: {exc.message}") from exc
+        if isinstance(exc, (openai.APIError, ReportedError)) and not isinstance(
+            exc, openai.APIConnectionError
+        ):
+            raise _reported_error(name, exc) from exc
         if begun:
             raise ModelTruncated(
                 f"the connection to model {name!r} broke before the answer was complete:"
@@ -291,6 +294,16 @@ def _translate_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterato
         )
         error.again = True
         raise error from exc
+
+
+def _reported_error(name: str, exc: Exception) -> ModelError:
+    """Return the error that the endpoint reports in its answer, whose status is 200."""
+    body = getattr(exc, "body", None)
+    # The SDK replaces a message that is not in an object by words of its own.
+    reported = words(body) or shortened(str(exc), 300)
+    if is_overflow(f"{reported} {body}"):
+        return overflow(name, f": {reported}")
+    return ModelError(f"model {name!r} reported an error: {reported}")
 
 
 def _reason(exc: BaseException) -> str:

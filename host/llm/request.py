@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,8 +12,11 @@ from groundhook.core.ports import ModelCall
 from groundhook.core.types.connector_spec import ConnectorOptions, ConnectorSpec
 from groundhook.core.types.turn import Message
 from groundhook.host.llm.layout import arranged
+from groundhook.host.llm.parts import TEXTS, can_read, read_parts
 
-UNSEEN_IMAGE = "[an image, which this model cannot see]"
+OPENAI = "https://api.openai.com/v1"
+# Types of parts in requests for chat completions; the last two are those of other endpoints.
+PARTS = frozenset({*TEXTS, "image_url", "file", "input_audio", "audio_url", "video_url"})
 
 
 def request(call: ModelCall, spec: ConnectorSpec) -> dict[str, Any]:
@@ -78,21 +82,12 @@ def needs_key(host: str) -> bool:
         return "." in name and not name.endswith((".local", ".localhost", ".internal", ".lan"))
 
 
-def visible(parts: Sequence[Mapping[str, Any]], spec: ConnectorSpec) -> list[dict[str, Any]]:
-    """Return the parts for the model, without data parts. For a model without vision each image is
-    replaced by a note. An image whose address is a text becomes OpenAI's object."""
-    made: list[dict[str, Any]] = []
-    for part in parts:
-        kind, image = part.get("type"), part.get("image_url")
-        if kind == "data":
-            continue
-        if kind == "image_url" and spec.lacks("vision"):
-            made.append({"type": "text", "text": UNSEEN_IMAGE})
-        elif kind == "image_url" and isinstance(image, str):
-            made.append({**part, "image_url": {"url": image}})
-        else:
-            made.append(dict(part))
-    return made
+def reads(part: Mapping[str, Any], spec: ConnectorSpec) -> bool:
+    """Return whether the model of an endpoint reads a part of a message. Where the connector's file
+    does not say it: images anywhere, files at OpenAI alone."""
+    of_openai = urlsplit(spec.options.host or OPENAI).hostname == "api.openai.com"
+    defaults = {"vision": True, "files": of_openai}
+    return part.get("type") in PARTS and can_read(part, spec, defaults)
 
 
 def _wire(message: Message, spec: ConnectorSpec) -> dict[str, Any]:
@@ -101,7 +96,9 @@ def _wire(message: Message, spec: ConnectorSpec) -> dict[str, Any]:
     wire = message.wire()
     content = wire.get("content")
     if isinstance(content, list):
-        message = message.model_copy(update={"content": visible(content, spec)})
+        message = message.model_copy(
+            update={"content": read_parts(content, partial(reads, spec=spec))}
+        )
         parts = [part for part in message.content or () if isinstance(part, dict)]
         plain = all(part.get("type") == "text" for part in parts)
         wire["content"] = message.text if plain else parts

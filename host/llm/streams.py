@@ -20,13 +20,17 @@ END = object()  # of a stream
 
 class EventReader(Protocol):
     """The state of one answer, a fold from the endpoint's events to the host's deltas. `started`: a
-    token has arrived, also of the thinking before the answer; `complete`: the answer has ended."""
+    token has arrived, also of the thinking before the answer; `complete`: the answer has ended;
+    `progress`: what the endpoint reports before the first token, in words."""
 
     @property
     def started(self) -> bool: ...
 
     @property
     def complete(self) -> bool: ...
+
+    @property
+    def progress(self) -> str: ...
 
     def read(self, event: Any, /) -> Iterator[Delta]: ...
 
@@ -52,6 +56,7 @@ async def begin_answer(
     Raises ModelStalled with `hint` after the connector's `first_token_timeout`, and the errors of
     the SDK and of the reader."""
     patience = spec.options.first_token_timeout
+    stream: Any = None
     with anyio.move_on_after(patience):
         stream = await open_stream()
         deltas: list[Delta] = []
@@ -66,8 +71,11 @@ async def begin_answer(
                 await stream.close()
             raise
         return BegunAnswer(stream, reader, deltas, event is END)
+    # Comments and progress are no tokens, but they show that the endpoint works.
+    alive = "it sent comments only" if getattr(stream, "comments", 0) else ""
+    seen = f" ({reader.progress or alive})" if reader.progress or alive else ""
     raise ModelStalled(
-        f"model {_name(spec)!r} sent no token within {patience:g} s of the request",
+        f"model {_name(spec)!r} sent no token within {patience:g} s of the request{seen}",
         hint=f"options.first_token_timeout of the connector is this deadline{hint}",
     )
 

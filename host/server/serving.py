@@ -20,6 +20,7 @@ from groundhook.core.types.base import Value
 from groundhook.core.types.turn import Message
 from groundhook.host.app.host import Host
 from groundhook.host.config.package import Package
+from groundhook.host.llm.deltas import answering
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.server import request_body
 from groundhook.host.server.identity.caller import Caller, SignIn
@@ -144,7 +145,7 @@ class Serving:
         parts: list[str] = []
         async with (
             self.admitted(caller),
-            self.host.runtime.connectors(connector).stream(call) as deltas,
+            answering(self.host.runtime.connectors(connector), call) as deltas,
         ):
             async for delta in deltas:
                 if isinstance(delta, TextDelta):

@@ -16,6 +16,7 @@ from groundhook.core.ports import (
     Delta,
     Finished,
     ModelCall,
+    Notice,
     ReasoningDelta,
     TextDelta,
     ToolDelta,
@@ -34,23 +35,16 @@ from groundhook.core.types.events import (
 from groundhook.core.types.search import Item
 from groundhook.core.types.tools import ToolOutcome
 from groundhook.core.types.turn import Completion, Message, Usage
+from groundhook.host.llm.deltas import answering
 from groundhook.host.search.citations import reader
 from groundhook.host.search.citations.index import CitationIndex, cited
 from groundhook.host.search.citations.reader import Marker, Plain, Reading
 from groundhook.host.tools.offers import ScopeOf
 from groundhook.host.tools.text import for_model
 from groundhook.host.tools.toolbox import Toolbox, parse_arguments
+from groundhook.host.turn.endings import ending
 from groundhook.host.turn.prompt.message_parts import result_part
 
-LENGTH = "length"  # finish_reason of an answer that reached the token limit
-CUT_WARNING = {
-    "code": "answer_cut",
-    "message": "the answer is cut: the model reached its token limit (finish_reason length)",
-    "hint": (
-        "options.max_tokens of the assistant or of its connector sets the limit; a full context"
-        " ends an answer as well"
-    ),
-}
 MOST_AT_ONCE = 16  # tool calls that run at the same time
 
 
@@ -60,6 +54,7 @@ class Draft:
 
     text: str = ""
     calls: tuple[ToolDelta, ...] = ()
+    thought: bool = False
     finished: Finished | None = None
 
 
@@ -68,8 +63,10 @@ def step(draft: Draft, delta: Delta) -> Draft:
     match delta:
         case TextDelta(text):
             return replace(draft, text=draft.text + text)
-        case ReasoningDelta():
+        case Notice():
             return draft
+        case ReasoningDelta():
+            return draft if draft.thought else replace(draft, thought=True)
         case ToolDelta():
             calls = {call.index: call for call in draft.calls}
             old = calls.get(delta.index, ToolDelta(delta.index))
@@ -121,8 +118,10 @@ class Answer:
     usage: Usage = Usage()
     finish_reason: str = ""
     model: str = ""
+    missing: str = ""  # a sentence for the reader, when the model's answer has no text
     first_text_ms: float | None = None
     _reading: Reading = Reading()
+    _noticed: set[Notice] = field(default_factory=set)
 
     @property
     def has_begun(self) -> bool:
@@ -144,6 +143,7 @@ class Answer:
             draft = await self._run_round(
                 connector, replace(call, messages=tuple(messages), tools=() if last else call.tools)
             )
+            await self._report_ending(draft)
             if not draft.calls:
                 return
             if last:
@@ -156,6 +156,18 @@ class Answer:
             call = replace(call, references=(*call.references, *found))
             if not tools.loop:
                 return
+
+    async def _report_ending(self, draft: Draft) -> None:
+        """Warn when the answer has no text, is cut or was filtered."""
+        called, reason = bool(draft.calls), self.finish_reason
+        if found := ending(draft.text, reason, thought=draft.thought, called=called):
+            self.missing = found.said
+            await self.channel.send(Warned(code=found.code, message=found.message, hint=found.hint))
+
+    def say_what_is_missing(self) -> None:
+        """Stream a sentence in the place of a text that the model did not send."""
+        if self.missing:
+            self._send_text(f"\n\n{self.missing}" if self.streamed else self.missing)
 
     async def _warn(self, message: str) -> None:
         await self.channel.send(
@@ -179,8 +191,13 @@ class Answer:
         draft = Draft()
         with span("model", "model", messages=len(call.messages)) as node:
             try:
-                async with connector.stream(call) as deltas:
+                async with answering(connector, call) as deltas:
                     async for delta in deltas:
+                        if isinstance(delta, Notice) and delta not in self._noticed:
+                            self._noticed.add(delta)  # each round sends the messages again
+                            await self.channel.send(
+                                Warned(code=delta.code, message=delta.message, hint=delta.hint)
+                            )
                         if isinstance(delta, ReasoningDelta) and delta.text:
                             self.channel.send_nowait(Reasoning(delta=delta.text))
                             await self.channel.wait_for_reader()
@@ -192,8 +209,6 @@ class Answer:
             if draft.finished is None:
                 raise ModelTruncated("the model's answer ended before it was complete")
             self._add_usage(draft.finished)
-            if self.finish_reason == LENGTH:
-                await self.channel.send(Warned(**CUT_WARNING))
             node.data.update(
                 model=self.model,
                 finish_reason=self.finish_reason,

@@ -21,7 +21,9 @@ from groundhook.core.types.delegation import Answer, Request
 from groundhook.core.types.turn import Message
 from groundhook.core.types.uses import JsonReply, Use
 from groundhook.host.config.packages import App
+from groundhook.host.llm.deltas import answering
 from groundhook.host.turn.answer import Draft, step
+from groundhook.host.turn.endings import LENGTH
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class AppModels:
         with span("model", connector, messages=len(messages)) as node:
             # Connectors of plug-ins may have task groups, whose errors come in groups.
             with unwrap_exception_groups():
-                async with model.stream(call) as deltas:
+                async with answering(model, call) as deltas:
                     async for delta in deltas:
                         draft = step(draft, delta)
             if draft.finished is None:
@@ -99,4 +101,6 @@ async def step_by_model(
             return use.answers.model_validate(reply.data)
         except ValidationError:
             problem = "its answer does not have the step's format"
+            if reply.finish_reason == LENGTH:
+                problem, hint = f"its answer is cut at its limit of {max_tokens} tokens", ""
     raise DelegateError(f"{use.name} by the model {connector!r} failed: {problem}", hint=hint)

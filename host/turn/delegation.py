@@ -41,13 +41,12 @@ from groundhook.core.types.uses import (
     Use,
 )
 from groundhook.host.tools.mcp.shapes import value_of
+from groundhook.host.turn.endings import LENGTH
 
 LONGEST_SHOWN = 400  # characters of a wrong answer in an error; the retry has ten times as many
 ECHO = "it repeats the request instead of answering it"
 LIMIT_HINT = "options.max_tokens of that assistant, or of its connector, sets the limit"
 LONG = 20_000  # characters of a reply that is searched for JSON in a thread
-
-LENGTH = "length"  # finish_reason of a reply that reached the token limit
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,8 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         try:
             with _record_time(run, "next"):
                 run.returned = await _run_next(run, hooks, prompt.conversation, error)
+            if run.returned is None and run.request.reply is None:
+                run.answer.say_what_is_missing()
         except HookError:
             # Next failed too, so nothing stands in for the model's answer.
             await _report_model_error(run, error)

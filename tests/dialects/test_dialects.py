@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundhook.core.json_lines import line
-from groundhook.core.types.events import CitationSeen, Event, StreamEnd, StreamStart, Text
+from groundhook.core.types.events import (
+    CitationSeen,
+    Event,
+    Failed,
+    StreamEnd,
+    StreamStart,
+    Text,
+)
 from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.ending import ending
@@ -147,7 +154,8 @@ def test_every_status_ends_wherever_the_log_breaks_off(log: list[Event], at: int
     assert pieces[-1].data == DONE
     whole = any(isinstance(event, StreamEnd) for event in log[:at])
     finished = [chunk for chunk in chunks(pieces) if _finish(chunk)]
-    assert bool(finished) == whole
+    failed = any(isinstance(event, Failed) for event in log[:at])
+    assert bool(finished) == (whole and not failed)
     assert whole or "error" in chunks(pieces)[-1]
 
 

@@ -61,6 +61,7 @@ class Sent:
     messages: hook_messages.Messages = field(default_factory=dict)
     begun: bool = False
     finish: str = ""
+    failed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +100,7 @@ class OpenAIChat:
                 return self._message(state, event)
             case Failed():
                 closed, pieces = self._all_closed(state)
-                return closed, [*pieces, Piece(error_body(event))]
+                return replace(closed, failed=True), [*pieces, Piece(error_body(event))]
             case StreamEnd():
                 return self._ended(state, event)
             case (
@@ -213,6 +214,8 @@ class OpenAIChat:
         # Models and hooks name others, which clients of this API do not know.
         finish = event.finish_reason if event.finish_reason in FINISHES else "stop"
         closed, pieces = self._all_closed(state)
+        if state.failed:  # clients read a finish_reason as the end of a whole answer
+            return replace(closed, finish=finish), pieces
         pieces.append(self._chunk({}, finish))
         if self.usage:
             pieces.append(Piece({**self._base(), "choices": [], "usage": tokens(event.usage)}))
@@ -278,6 +281,8 @@ def completion(pieces: Iterable[Piece]) -> dict[str, Any]:
             finish = choice["finish_reason"] or finish
     if error and not "".join(text):
         return dict(error)
+    if error:  # the text is not whole
+        finish = "length"
     message: dict[str, Any] = {"role": "assistant", "content": "".join(text), "refusal": None}
     if annotations:
         message["annotations"] = annotations

@@ -30,6 +30,7 @@ from groundhook.core.types.calls import (
     ModelResult,
 )
 from groundhook.core.types.events import Event, Text, Warned
+from groundhook.host.llm.deltas import answering
 from groundhook.host.search.searcher import run_all, run_first
 from groundhook.host.turn.answer import Draft, step
 from groundhook.host.turn.content import question_of
@@ -227,7 +228,7 @@ class Calls:
         draft, error = Draft(), ""
         with span("llm", ask.connector, messages=len(ask.messages)) as node:
             try:
-                async with self.run.connector(ask.connector).stream(call) as deltas:
+                async with answering(self.run.connector(ask.connector), call) as deltas:
                     async for delta in deltas:
                         draft = step(draft, delta)
                         if isinstance(delta, TextDelta):

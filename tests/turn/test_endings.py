@@ -1,0 +1,125 @@
+"""Answers of models that end otherwise than with their last word: the reader is told, and the trace
+has a warning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import MakeApp
+from tests.loopback.chat import chunk
+from tests.loopback.server import Loopback, Sse, serving
+from tests.turn.test_stream import end, of, run
+
+PATH = "/v1/chat/completions"
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with serving() as server:
+        yield server
+
+
+def app_of(make_app: MakeApp, server: Loopback, hook: str = "") -> Any:
+    connector = {
+        "type": "openai",
+        "options": {"model": "m", "host": f"{server.url}/v1", "retries": 0},
+    }
+    files = {
+        "assistants/a/package.yao": '{"connector": "gpt"}',
+        "connectors/gpt.conn.yao": json.dumps(connector),
+    }
+    if hook:
+        files["assistants/a/src/index.ts"] = hook
+    return make_app(files)
+
+
+THOUGHT = chunk({"reasoning_content": "Hm."})
+
+
+@pytest.mark.parametrize(
+    ("events", "code", "words", "said"),
+    [
+        ([chunk(finish="stop")], "answer_empty", "an empty answer", "gave no answer"),
+        (
+            [THOUGHT, chunk(finish="stop")],
+            "answer_empty",
+            "only its thinking",
+            "gave no answer",
+        ),
+        (
+            [THOUGHT, chunk(finish="length")],
+            "answer_cut",
+            "while it was still thinking",
+            "reached its token limit",
+        ),
+        (
+            [chunk(finish="content_filter")],
+            "answer_filtered",
+            "content_filter",
+            "content filter of the language model",
+        ),
+        (
+            [chunk({"content": "It is "}), chunk(finish="content_filter")],
+            "answer_filtered",
+            "content_filter",
+            "It is ",
+        ),
+        (
+            [chunk({"content": "Let me see.</think>\n\nIt is 80."}), chunk(finish="stop")],
+            "thinking_unmarked",
+            "may be the model's thinking",
+            "It is 80.",
+        ),
+    ],
+)
+async def test_an_answer_that_is_no_answer_is_a_warning_and_the_reader_is_told(
+    make_app: MakeApp, server: Loopback, events: list[Any], code: str, words: str, said: str
+) -> None:
+    server.on(PATH, Sse([*events, "[DONE]"]))
+    seen = await run(app_of(make_app, server))
+    [warning] = [each for each in of(seen, "warning") if each.code != "unread"]
+    assert warning.code == code
+    assert words in warning.message
+    assert said in end(seen).content
+    assert "".join(each.delta for each in of(seen, "text")) == end(seen).content
+
+
+async def test_a_hook_that_answers_itself_needs_no_text_of_the_model(
+    make_app: MakeApp, server: Loopback
+) -> None:
+    server.on(PATH, Sse([chunk(finish="stop"), "[DONE]"]))
+    hook = "export function Next() { return { data: { done: true } } }"
+    seen = await run(app_of(make_app, server, hook))
+    assert end(seen).content == ""
+    assert end(seen).data == {"done": True}
+
+
+async def test_what_is_live_is_what_is_kept_when_a_character_comes_in_halves(
+    make_app: MakeApp, server: Loopback
+) -> None:
+    halves = [
+        b'data: {"choices":[{"index":0,"delta":{"content":"Hi \\ud83d"}}]}\n\n',
+        b'data: {"choices":[{"index":0,"delta":{"content":"\\ude00."}}]}\n\n',
+    ]
+    server.on(PATH, Sse([*halves, chunk(finish="stop"), "[DONE]"]))
+    seen = await run(app_of(make_app, server))
+    assert "".join(each.delta for each in of(seen, "text")) == end(seen).content == "Hi 😀."
+
+
+async def test_a_file_that_the_model_does_not_read_is_named_once(
+    make_app: MakeApp, server: Loopback
+) -> None:
+    server.on(PATH, Sse([chunk({"content": "No."}), chunk(finish="stop"), "[DONE]"]))
+    file = {"filename": "report.pdf", "file_data": "data:application/pdf;base64,QUJD"}
+    content = [{"type": "text", "text": "What is it?"}, {"type": "file", "file": file}]
+    seen = await run(app_of(make_app, server), messages=[{"role": "user", "content": content}])
+    [warning] = of(seen, "warning")
+    assert warning.code == "part_not_read"
+    assert "file report.pdf, application/pdf, 1 kB" in warning.message
+    sent = server.requests[-1].json["messages"][-1]["content"]
+    assert "[file report.pdf, application/pdf, 1 kB: not read by this model]" in sent
+    assert "QUJD" not in json.dumps(server.requests[-1].json)
