@@ -19,7 +19,7 @@ from tests.cli.conftest import COMMAND, ENVIRONMENT, run_in
 from tests.conftest import MakeApp
 
 ROOT = Path(__file__).parents[2]
-OURS = ("groundhook", "host", "hooks", "handlers", "rerankers", "agent", "tests")
+OURS = ("groundhook", "core", "toolkits", "host", "hooks", "handlers", "rerankers", "agent", "tests")
 AT_START = ("sitecustomize", "usercustomize")
 PLANTED = """\
 with open({diary!r}, "a", encoding="utf-8") as diary:
@@ -143,7 +143,7 @@ def test_a_folder_of_modules_that_the_user_names_is_no_hindrance(app: Path, tmp_
 def test_every_child_process_of_ours_is_started_by_the_one_safe_command() -> None:
     started = {
         (path.relative_to(ROOT).as_posix(), node.value)
-        for folder in ("host", "handlers", "hooks", "rerankers", "src")
+        for folder in ("core", "host", "handlers", "hooks", "rerankers", "toolkits", "src")
         for path in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and node.value in ("-m", "-c", "-P")

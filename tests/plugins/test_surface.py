@@ -196,7 +196,7 @@ def test_a_link_that_was_checked_out_as_a_file_is_an_error_that_says_what_to_do(
     package.mkdir()
     for path in Path(groundhook.__file__).parent.glob("*.py"):
         shutil.copy(path, package)
-    for name in ("handlers", "hooks", "rerankers"):
+    for name in ("core", "handlers", "hooks", "rerankers", "toolkits"):
         (package / name).mkdir()
     if not from_a_wheel:  # which has only the modules
         (package / "host").write_text("../../host", encoding="utf-8")
