@@ -143,11 +143,9 @@ def test_a_turn_loads_no_source_server_store_or_host_call_that_it_does_not_use(
     unused = (
         *("groundhook.handlers.web", "groundhook.handlers.db", "groundhook.toolkits"),
         *("groundhook.hooks.api", "groundhook.hooks.engine", "groundhook.hooks.runner"),
-        *(
-            "groundhook.host.check.check",
-            "groundhook.host.app.collections",
-            "groundhook.host.chats",
-        ),
+        *("groundhook.host.check.check", "groundhook.host.app.collections"),
+        *("groundhook.host.chats.chats", "groundhook.host.chats.conversations"),
+        "groundhook.host.chats.store",
         *("groundhook.core.hook_services", "groundhook.core.server_settings"),
         *("groundhook.core.types.chats", "groundhook.core.types.sync"),
         *("groundhook.core.types.web_providers", "groundhook.host.tools.mcp.owner"),
