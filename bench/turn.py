@@ -206,7 +206,8 @@ def command_line() -> None:
     """`groundhook chat` on this repository, from the start of the process to its first event, and
     the commands that should be quick. All take turns, so that a busy moment meets each of them."""
     app = str(Path(__file__).parent.parent)
-    for folder in ("core", "handlers", "hooks", "host", "rerankers", "toolkits"):  # as installing does
+    # As installing does.
+    for folder in ("core", "handlers", "hooks", "host", "rerankers", "toolkits"):
         compileall.compile_dir(Path(app) / folder, quiet=2)
     explain = ["config", "explain", "docs", "--json", "--app", app]
     interpreter = "  of that, the interpreter"
