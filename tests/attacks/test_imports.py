@@ -19,7 +19,17 @@ from tests.cli.conftest import COMMAND, ENVIRONMENT, run_in
 from tests.conftest import MakeApp
 
 ROOT = Path(__file__).parents[2]
-OURS = ("groundhook", "core", "toolkits", "host", "hooks", "handlers", "rerankers", "agent", "tests")
+OURS = (
+    "groundhook",
+    "core",
+    "toolkits",
+    "host",
+    "hooks",
+    "handlers",
+    "rerankers",
+    "agent",
+    "tests",
+)
 AT_START = ("sitecustomize", "usercustomize")
 PLANTED = """\
 with open({diary!r}, "a", encoding="utf-8") as diary:

@@ -97,7 +97,11 @@ async def test_with_content_labels_and_details_are_sent(
 
 def test_every_step_of_the_host_keeps_its_name_without_content(server: Loopback) -> None:
     root = Path(__file__).parents[2]
-    files = [file for part in ("core", "host", "handlers", "toolkits") for file in (root / part).rglob("*.py")]
+    files = [
+        file
+        for part in ("core", "host", "handlers", "toolkits")
+        for file in (root / part).rglob("*.py")
+    ]
     steps = {
         name
         for file in files

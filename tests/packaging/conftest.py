@@ -19,7 +19,15 @@ ROOT = Path(__file__).parents[2]
 SOURCES = ("src", "core", "host", "handlers", "hooks", "rerankers", "toolkits")
 FILES = ("pyproject.toml", "README.md", "LICENSE")
 NOT_OURS = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
-OTHERS = ("core", "toolkits", "host", "handlers", "hooks", "rerankers", "agent")  # packages that a user may have
+OTHERS = (
+    "core",
+    "toolkits",
+    "host",
+    "handlers",
+    "hooks",
+    "rerankers",
+    "agent",
+)  # packages that a user may have
 
 OWN = """\
 from pathlib import Path
