@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeVar
 
 from groundhook.core.errors import Place
 from groundhook.core.types.calls import Answered, Ask
@@ -14,6 +14,7 @@ from groundhook.core.types.search import RecordQuery, SearchRequest, SearchResul
 from groundhook.core.types.servers import ServerCalling, ServerMethod, ToolAsk
 from groundhook.core.types.tools import ToolOutcome
 
+T = TypeVar("T")
 Together = Literal["all", "any", "race"]
 
 
@@ -201,8 +202,13 @@ class HookRecords(Protocol):
         """Return records as `Records.records` does; `model` is the name that the assistant uses."""
         ...
 
-    def markdown(self, html: str, /) -> str:
-        """Return HTML as Markdown. Blocks the thread: call it from a worker thread."""
+    async def markdown(self, html: str, /) -> str:
+        """Return HTML as Markdown. Raises IngestError."""
+        ...
+
+    async def parse(self, parser: Callable[[str], T], text: str, /) -> T:
+        """Return `parser(text)` of a process that ends if the call is cancelled. Raises
+        IngestError."""
         ...
 
     def text(self, key: str, /) -> str | None:

@@ -1,4 +1,4 @@
-"""Markdown to HTML, for hooks. Pure; the largest texts take a second, so call it on a thread."""
+"""Markdown to HTML, for hooks. A hostile text takes minutes: call it by `core.readers.pool`."""
 
 from __future__ import annotations
 

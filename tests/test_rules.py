@@ -76,7 +76,7 @@ IMPORTERS = {
     "lxml": ("handlers.web.pages.extract",),
     "charset_normalizer": ("handlers.web.pages.extract",),
     "sse_starlette": ("host.server.mcp.server",),
-    "protego": ("handlers.web.pages.reader_process",),
+    "protego": ("handlers.web.pages.reader",),
     "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
     "sqlalchemy": ("handlers.db",),

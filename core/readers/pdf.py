@@ -84,6 +84,11 @@ def read_pdf(data: bytes) -> Pdf:
     )
 
 
+def pdf_pages(data: bytes) -> list[str]:
+    """Return the text of each page of a PDF file. Raises IngestError as `read_pdf` does."""
+    return list(read_pdf(data).pages)
+
+
 def _without_text(*, images: bool) -> IngestError:
     if images:
         return IngestError("it has no text, only images", hint="recognise its text (OCR) first")

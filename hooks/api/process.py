@@ -8,10 +8,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import anyio.to_thread
 from pydantic import ValidationError
 
-from groundhook.core.errors import UsageError, suggestion
+from groundhook.core.errors import IngestError, UsageError, suggestion
 from groundhook.core.hook_services import HookServices
 from groundhook.core.readers.json_in_text import extract_json
 from groundhook.core.types.base import dotted, validate_known, validation_problems
@@ -66,11 +65,15 @@ async def _run_text(name: str, services: HookServices, given: Sequence[Any]) -> 
     (text,) = pad(given, 1)
     if not isinstance(text, str):
         raise UsageError(f"Process: {name}: the argument must be text, not {kind_of(text)}")
-    work = {"text.ExtractJSON": extract_json, "text.MarkdownToHTML": markdown_to_html}.get(
-        name, services.records.markdown
-    )
-    # On a thread, because the largest texts take a second.
-    return await anyio.to_thread.run_sync(work, text)
+    records = services.records
+    try:
+        if name == "text.ExtractJSON":
+            return await records.parse(extract_json, text)
+        if name == "text.MarkdownToHTML":
+            return await records.parse(markdown_to_html, text)
+        return await records.markdown(text)
+    except IngestError as exc:
+        raise IngestError(f"Process: {name}: {exc.message}", hint=exc.hint) from exc
 
 
 async def _read_records(

@@ -35,11 +35,14 @@ from groundhook.core.ports import (
     Embedder,
     Handler,
 )
+from groundhook.core.readers.pool import open_readers
+from groundhook.core.readers.texts import TextReaders
 from groundhook.core.registry import Deferred
 from groundhook.core.trace import Export
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.types.search import SearchType
 from groundhook.core.types.tools import Tool
+from groundhook.handlers.kb.reading.html import markdown_of
 from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared_embedders
 from groundhook.host.app.connectors import Connectors
@@ -127,6 +130,7 @@ async def open_host(
             open_servers(app.servers, app.environment, folder=app.root)
         )
         closing = await stack.enter_async_context(AsyncExitStack())
+        readers = await stack.enter_async_context(open_readers(child_environment()))
 
         def embedder(spec: EmbeddingSpec) -> Embedder:
             return opened.knowledge_base.embedder(spec)
@@ -138,7 +142,7 @@ async def open_host(
             plugins=_make_search_plugins(context, opened),
             documents=opened,
             records=opened,
-            markdown=_convert_to_markdown,
+            texts=TextReaders(readers, markdown_of),
             memory=memory,
             web_clients=web_clients,
             connectors=Connectors(app, context, connectors or {}),
@@ -319,12 +323,6 @@ def _make_plugin(sources: Mapping[SearchType, Handler], tools: Iterable[Tool]) -
 
 def _return_given(handler: Handler, _: PluginContext) -> Handler:
     return handler
-
-
-def _convert_to_markdown(html: str) -> str:
-    from groundhook.handlers.kb.reading.html import markdown_of
-
-    return markdown_of(html)
 
 
 async def _limit_closing(close: Callable[[], Awaitable[None]]) -> None:

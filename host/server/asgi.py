@@ -21,12 +21,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from groundhook.core.errors import HostError
+from groundhook.core.readers.pool import open_readers
 from groundhook.core.server_settings import ServerSettings
 from groundhook.core.types.turn import Identity
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import CHATS_FILE, open_host
 from groundhook.host.config.agent_file import read_agent_file, server_settings
-from groundhook.host.config.environment import process_environment
+from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.server.api.table import ENDPOINTS
 from groundhook.host.server.draining import drained_by_signals
 from groundhook.host.server.edge_middleware import EdgeMiddleware
@@ -78,6 +79,7 @@ async def open_serving(
     async with (
         open_server_turns(host, settings.streams, logs.turn) as turns,
         open_mcp(host, settings, secret) as mcp,
+        open_readers(child_environment()) as readers,
     ):
         logs.metrics.follow(host.chats.times)
         yield Serving(
@@ -96,6 +98,7 @@ async def open_serving(
             sessions=sessions,
             limits=limits,
             metrics=logs.metrics,
+            readers=readers,
             endpoints=ENDPOINTS,
             mcp=mcp,
             shared=arguments.workers > 1 or bool(host.app.settings.store.url),

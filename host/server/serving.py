@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import HostError, UnknownName, UsageError
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.ports import ModelCall, TextDelta
+from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.server_settings import ServerScope, ServerSettings
 from groundhook.core.types.base import Value
 from groundhook.core.types.turn import Message
@@ -58,6 +59,7 @@ class Serving:
     sessions: Sessions
     limits: Limits
     metrics: Metrics
+    readers: ReaderPool  # of what browsers are shown
     endpoints: Sequence[Endpoint] = ()
     mcp: McpEndpoint | None = None
     shared: bool = False  # whether other processes serve the same app

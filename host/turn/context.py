@@ -20,6 +20,7 @@ from groundhook.core.ports import (
     ToolServers,
     Warn,
 )
+from groundhook.core.readers.texts import TextReaders
 from groundhook.core.settings import Settings
 from groundhook.core.tool_ports import Collections
 from groundhook.core.trace import Export
@@ -76,7 +77,7 @@ class Runtime:
     plugins: SearchPlugins
     documents: Documents
     records: Records
-    markdown: Callable[[str], str]  # converts HTML; blocks
+    texts: TextReaders
     memory: Memory
     web_clients: WebClients
     connectors: Callable[[str], Connector]

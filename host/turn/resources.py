@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
-
 from groundhook.core.errors import HostError, SourceError, SourceMalformed
 from groundhook.core.ports import SourceResult, ToolServers, Warn
-from groundhook.core.readers.pdf import read_pdf
+from groundhook.core.readers.texts import TextReaders
 from groundhook.core.types.search import Item
 
+HTML = ("text/html", "application/xhtml+xml")
 LONGEST = 1500  # characters of a passage
 MOST = 200  # passages of one resource
 # Media types that are text, in addition to text/*, *+json and *+xml.
@@ -37,7 +36,7 @@ async def read_resource(
     server: str,
     name: str,
     uri: str,
-    markdown: Callable[[str], str],
+    texts: TextReaders,
     warn: Warn,
 ) -> SourceResult:
     """Return the passages of a resource, each with a score of 1. `server` is a full id, `name` what
@@ -47,7 +46,7 @@ async def read_resource(
     for content in contents:
         where = str(content.get("uri") or uri)
         try:
-            text = await anyio.to_thread.run_sync(_convert_to_text, content, where, markdown)
+            text = await _convert_to_text(content, where, texts)
         except HostError as exc:
             if len(contents) == 1:
                 raise
@@ -87,17 +86,17 @@ def passages(text: str) -> Iterator[str]:
         yield held
 
 
-def _convert_to_text(content: Mapping[str, Any], uri: str, markdown: Callable[[str], str]) -> str:
+async def _convert_to_text(content: Mapping[str, Any], uri: str, texts: TextReaders) -> str:
     kind = str(content.get("mimeType") or "text/plain").partition(";")[0].strip().lower()
     if isinstance(content.get("text"), str):
         text: str = content["text"]
-        return markdown(text) if kind in ("text/html", "application/xhtml+xml") else text
+        return await texts.html(text) if kind in HTML else text
     data = _decode_bytes(content, uri)
     if kind == "application/pdf":
-        return "\n\n".join(read_pdf(data).pages)
+        return "\n\n".join(await texts.pdf(data))
     if kind.startswith("text/") or kind in _TEXTS or kind.endswith(("+json", "+xml")):
         text = data.decode("utf-8", "replace")
-        return markdown(text) if kind == "text/html" else text
+        return await texts.html(text) if kind in HTML else text
     raise SourceError(
         f"the resource {uri!r} is {kind}, which is not text",
         hint="a hook can read it: ctx.mcp.ReadResource",

@@ -124,7 +124,7 @@ async def _read_resource(
         from groundhook.host.turn.resources import read_resource
 
         return await read_resource(
-            runtime.servers, id, listed.name, reference.uri, runtime.markdown, warn
+            runtime.servers, id, listed.name, reference.uri, runtime.texts, warn
         )
 
     name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri

@@ -10,6 +10,7 @@ from groundhook.core.types.events import Event, Failed
 from tests.attacks.conftest import Arena, until
 
 LOOP = "while (true) {}"
+READERS = "groundhook.core.readers.process"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,26 @@ async def test_an_endless_getter_under_a_conversion_ends_at_its_cpu_time(
 async def test_a_regular_expression_that_blows_up_ends_at_its_cpu_time(arena: Arena) -> None:
     fate = await arena.attack("function Create() { /^(a+)+$/.test('a'.repeat(40) + 'b'); }")
     assert (fate.code, fate.message) == ("hook_limit", "Create computed for more than 200 ms")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "Process('text.HTMLToMarkdown', '<table><tr><td>'.repeat(2000))",
+        "Process('text.MarkdownToHTML', '['.repeat(60000))",
+    ],
+    ids=["html", "markdown"],
+)
+async def test_a_text_that_a_parser_never_ends_with_is_left_at_the_deadline_of_the_call(
+    arena: Arena, call: str
+) -> None:
+    fate = await arena.attack(f"function Create() {{ {call}; }}")
+    assert fate.code == "hook_limit"
+    assert "Create made a host call that took more than 700 ms: Process(" in fate.message
+    assert fate.seconds < 5
+    assert READERS not in [
+        word for child in psutil.Process().children() for word in child.cmdline()
+    ]
 
 
 async def test_endless_recursion_is_an_error_that_a_hook_can_catch(arena: Arena) -> None:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from groundhook.host.server.api.table import ENDPOINTS
@@ -77,6 +78,14 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         assert "<b>" not in page
         assert 'href="javascript' not in page
         assert 'href="intent' not in page
+        for child in psutil.Process().children():
+            if "groundhook.core.readers.process" in child.cmdline():
+                child.kill()
+        page = client.get(url, headers={"accept": "text/html"}).text
+        assert "[boiling](water.md) water &amp; four minutes" in page  # as it is written
+        assert "<mark>" in page
+        page = client.get(url, headers={"accept": "text/html"}).text
+        assert '<a href="water.md">boiling</a>' in page
         body = {"model": "tea", "messages": [{"role": "user", "content": ask["text"]}]}
         body["groundhook"] = {"search": True}  # type: ignore[assignment]
         chat = client.post("/v1/chat/completions", json=body).json()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from groundhook.hooks.markdown import markdown_to_html
 from groundhook.host.testing.canned import CannedSource
 from tests.turn.test_stream import end, of, scripted
 
+READERS = "groundhook.core.readers.process"
 ANN, BOB = Identity(user_id="ann", tenant_id="t"), Identity(user_id="bob", tenant_id="t")
 COLUMNS = [
     {"name": "id", "type": "ID"},
@@ -305,3 +307,18 @@ def test_html_in_markdown_is_shown_and_links_that_run_code_are_none() -> None:
     assert 'href="javascript' not in made
     assert '<a href="https://example.org">b</a>' in made
     assert "<td>1</td>" in made
+
+
+async def test_html_that_is_nested_too_deeply_is_an_error_of_the_call(app: App) -> None:
+    failure = await app.failure("Process('text.HTMLToMarkdown', '<div>'.repeat(5000))")
+    assert "Process: text.HTMLToMarkdown: it is nested too deeply to be read" in failure
+    assert await app.value("Process('text.HTMLToMarkdown', '<b>Next</b>')") == "**Next**\n"
+
+
+async def test_a_reader_that_is_killed_costs_its_own_call_alone(app: App) -> None:
+    assert await app.value("Process('text.MarkdownToHTML', 'a')") == "<p>a</p>\n"
+    for child in psutil.Process().children():
+        if READERS in child.cmdline():
+            child.kill()
+    assert "died" in await app.failure("Process('text.MarkdownToHTML', 'a')")
+    assert await app.value("Process('text.MarkdownToHTML', 'a')") == "<p>a</p>\n"

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from reportlab.pdfgen.canvas import Canvas
 
 from groundhook.core.errors import IngestError
+from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.types.search import Item
 from groundhook.handlers.web.pages.extract import decode_text
 from groundhook.handlers.web.pages.passages import SIZE, best_passage, split_passages, terms
-from groundhook.handlers.web.pages.reader_pool import ReaderPool
+from groundhook.handlers.web.pages.reader import read_page
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
 from tests.web.test_web import Asking
 
@@ -275,29 +276,28 @@ async def test_a_pdf_is_recognized_whatever_its_media_type(server: Loopback) -> 
 
 async def test_a_killed_or_slow_reader_fails_only_its_own_page() -> None:
     readers = ReaderPool()
-    page = {
+    page: dict[str, Any] = {
         "body": PAGE.encode(),
         "media_type": "text/html",
         "charset": "",
         "query": "river Spree long",
     }
-    assert "400 km" in (await readers.call("read", page))["passage"]
-    (child,) = readers._idle
-    psutil.Process(child.pid).kill()
+    assert "400 km" in (await readers.call(read_page, **page))["passage"]
+    (reader,) = readers._idle
+    psutil.Process(reader.child.pid).kill()
     with pytest.raises(IngestError, match="died"):
-        await readers.call("read", page)
+        await readers.call(read_page, **page)
     slow = {**page, "body": b"<html><body>" + b"<p><span>x</span> <a href='u'>l</a></p>" * 120_000}
     began = time.monotonic()
     with pytest.raises(IngestError):
-        await readers.call("read", slow)
+        await readers.call(read_page, **slow)
     assert time.monotonic() - began < 15
-    assert "400 km" in (await readers.call("read", page))["passage"]
+    assert "400 km" in (await readers.call(read_page, **page))["passage"]
     await readers.close()
     assert not [
         each
         for each in psutil.Process().children()
-        if "groundhook.handlers.web.pages.reader_process"
-        in (each.as_dict(["cmdline"])["cmdline"] or [])
+        if "groundhook.core.readers.process" in (each.as_dict(["cmdline"])["cmdline"] or [])
     ]
 
 

@@ -1,7 +1,7 @@
 """Extraction of a page's text from its bytes: charset detection, main content of HTML without menus
 and advertisements, and PDF files.
 
-Runs in a process of its own (`handlers.web.pages.reader_process`): pages are untrusted, and a
+Runs in a process of its own (`core.readers.pool`): pages are untrusted, and a
 malicious one costs seconds and hundreds of megabytes.
 """
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urljoin
 
 import anyio
 
 from groundhook.core.errors import HostError, SourceError, SourceTimeout, UsageError
 from groundhook.core.ports import ClientOf, Scope
+from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.settings import HttpSettings
 from groundhook.core.source_settings import PageSettings, WebSettings
 from groundhook.core.trace import span
@@ -24,7 +24,7 @@ from groundhook.handlers.web.cache import Cache
 from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.items import clean
 from groundhook.handlers.web.pages.extract import READABLE
-from groundhook.handlers.web.pages.reader_pool import ReaderPool
+from groundhook.handlers.web.pages.reader import read_page
 from groundhook.handlers.web.pages.robots import AGENT, Robots
 from groundhook.handlers.web.single_flight import SingleFlight
 from groundhook.handlers.web.urls import canonical, followable
@@ -146,13 +146,9 @@ class PageReader:
         answer = await self._fetch(url, settings)
         if answer.status != 200:
             raise SourceError(f"the server answered with status {answer.status}")
-        arguments = {
-            "body": answer.body,
-            "media_type": answer.media_type,
-            "charset": answer.charset or "",
-            "query": query,
-        }
-        page: dict[str, Any] = await self._readers.call("read", arguments)
+        page = await self._readers.call(
+            read_page, answer.body, answer.media_type, answer.charset or "", query
+        )
         passage = clean(page["passage"][:LONGEST])
         if not passage:
             if query is None:

@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 
 from groundhook.core.errors import IngestError, SourceError
 from groundhook.core.ports import ClientOf
+from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.settings import HttpSettings
 from groundhook.core.source_settings import PageSettings
 from groundhook.handlers.web.cache import Cache
-from groundhook.handlers.web.pages.reader_pool import ReaderPool
+from groundhook.handlers.web.pages.reader import is_allowed
 from groundhook.handlers.web.single_flight import SingleFlight
 
 AGENT = "groundhook"
@@ -46,9 +47,7 @@ class Robots:
         if not rules.strip():
             return True
         try:
-            return bool(
-                await self._readers.call("robots", {"text": rules, "agent": AGENT, "url": url})
-            )
+            return await self._readers.call(is_allowed, rules, AGENT, url)
         except IngestError as exc:
             raise SourceError(f"its site's robots.txt cannot be parsed: {exc.message}") from exc
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -38,6 +39,21 @@ def document_page(title: str, passages: Sequence[ShownPassage]) -> str:
         shown = _html(each, title if at == 0 else "")
         sections.append(f"<section{anchor}>\n{shown}</section>")
     return _page(title, "\n".join(sections))
+
+
+def page_of_values(title: str, passages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page of a document whose passages are the fields of `ShownPassage`, as another
+    process gets them."""
+    return document_page(title, [ShownPassage(**each) for each in passages])
+
+
+def plain_page(title: str, passages: Sequence[ShownPassage]) -> str:
+    """Return the page of a document as it is written, for one that no parser ends with."""
+    shown = (
+        f"<mark>{escape(each.text)}</mark>" if each.marked else escape(each.text)
+        for each in passages
+    )
+    return _page(title, "\n".join(f"<pre>{text}</pre>" for text in shown))
 
 
 def record_page(title: str, fields: Mapping[str, str]) -> str:

@@ -3,21 +3,29 @@ so a link gives no access. Programs get JSON, browsers a page without script."""
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
-from anyio import to_thread
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import HostError, UnknownName, UsageError
+from groundhook.core.errors import HostError, IngestError, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.places import page_of
-from groundhook.host.server.api.source_page import ShownPassage, document_page, record_page
+from groundhook.host.server.api.source_page import (
+    ShownPassage,
+    page_of_values,
+    plain_page,
+    record_page,
+)
 from groundhook.host.server.reading import read_passages, read_record, shown_fields
 from groundhook.host.server.serving import Call
 from groundhook.host.turn.names import AssistantNames
+
+log = logging.getLogger("groundhook")
 
 
 async def document(call: Call) -> ASGIApp:
@@ -45,8 +53,13 @@ async def document(call: Call) -> ASGIApp:
         ShownPassage(text=item.content, marked=_overlaps(item, start, end), page=page_of(item.url))
         for item in items
     ]
-    # On a thread: a long document takes a second.
-    return HTMLResponse(await to_thread.run_sync(document_page, title, shown))
+    try:
+        values = [asdict(each) for each in shown]
+        html = await call.serving.readers.call(page_of_values, title, values)
+    except IngestError as exc:
+        log.warning("a document of %r is shown as it is written: %s", collection, exc)
+        html = plain_page(title, shown)
+    return HTMLResponse(html)
 
 
 async def record(call: Call) -> ASGIApp:

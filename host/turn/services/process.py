@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from groundhook.core.types.search import RecordQuery
 from groundhook.host.config.variables import text_at
 from groundhook.host.turn.prompt.values import locale_texts
 from groundhook.host.turn.run import AssistantRun
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,11 @@ class TurnRecords:
         resolved = query.model_copy(update={"model": searcher.names.model(query.model)})
         return await self.run.runtime.records.records(resolved, searcher.scope)
 
-    def markdown(self, html: str, /) -> str:
-        return self.run.runtime.markdown(html)
+    async def markdown(self, html: str, /) -> str:
+        return await self.run.runtime.texts.html(html)
+
+    async def parse(self, parser: Callable[[str], T], text: str, /) -> T:
+        return await self.run.runtime.texts.parse(parser, text)
 
     def text(self, key: str, /) -> str | None:
         return text_at(locale_texts(self.run), key)
