@@ -119,7 +119,31 @@ class LimitSettings(Value):
     turns_in_all: int = Field(
         default=64, ge=1, description="Turns of one process that run at the same time"
     )
+    streams_at_once: int = Field(
+        default=32,
+        ge=1,
+        description="Open streams of one person (at least `turns_at_once`); visitors of one address"
+        " who do not sign in are one person",
+    )
+    streams_per_address: int = Field(
+        default=256,
+        ge=1,
+        description="Open streams of all persons at one address; those of this machine, and those"
+        " for whom a program or a proxy speaks, do not count",
+    )
     streams_in_all: int = Field(default=2000, ge=1, description="Open streams of one process")
+    connections: int = Field(
+        default=4096,
+        ge=1,
+        description="Open connections of one process; at most three quarters of the files that the"
+        " system lets it open",
+    )
+    head_s: float = Field(
+        default=10.0,
+        gt=0,
+        description="Longest time to send the head of a request, in seconds, from when the"
+        " connection was opened or the last answer was complete",
+    )
     body_kb: int = Field(default=1024, ge=1, description="Largest body of a request, in kB")
     body_s: float = Field(default=30.0, gt=0, description="Longest time to send a body, in seconds")
     messages: int = Field(

@@ -90,7 +90,7 @@ IMPORTERS = {
     "msgpack": ("core.workers",),
     "watchfiles": ("host.app.watching",),
     "starlette": ("host.server",),
-    "uvicorn": ("host.server.process",),
+    "uvicorn": ("host.server.process", "host.server.connections"),
     "jwt": ("host.server.identity.tokens",),
     "limits": ("host.server.limits",),
     "prometheus_client": ("host.server.metrics",),

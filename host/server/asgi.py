@@ -31,7 +31,8 @@ from groundhook.host.config.environment import child_environment, process_enviro
 from groundhook.host.server.api.table import ENDPOINTS
 from groundhook.host.server.draining import drained_by_signals
 from groundhook.host.server.edge_middleware import EdgeMiddleware
-from groundhook.host.server.identity.caller import Caller, SignIn, is_loopback
+from groundhook.host.server.identity.caller import Caller, SignIn
+from groundhook.host.server.identity.client_addresses import is_loopback
 from groundhook.host.server.identity.fetching import fetch_key_set
 from groundhook.host.server.identity.keys import Key, KeyFile, Keyring, configured
 from groundhook.host.server.identity.secret import Secret

@@ -12,7 +12,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundhook.core.server_settings import ServerSettings
-from groundhook.host.server.identity.caller import is_loopback, within
+from groundhook.host.server.identity.client_addresses import (
+    client_behind,
+    is_loopback,
+    plain,
+    within,
+)
 from groundhook.host.server.logs import Logs
 from groundhook.host.server.problems import Problem, response
 
@@ -21,8 +26,16 @@ _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 SAFE_HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "content-security-policy": (
+        "default-src 'none'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
+    ),
 }
+
+
+def _forbid_storing(headers: MutableHeaders) -> None:
+    given = headers.get("cache-control", "")
+    if "no-store" not in given:
+        headers["cache-control"] = f"no-store, {given}" if given else "no-store"
 
 
 class EdgeMiddleware:
@@ -54,18 +67,37 @@ class EdgeMiddleware:
                 answered["x-request-id"] = request_id
                 for name, value in SAFE_HEADERS.items():
                     answered.setdefault(name, value)
+                # Nothing that is sent is for everybody: no cache keeps it for the next reader, also
+                # not the browser's own after signing out.
+                _forbid_storing(answered)
             await send(message)
 
         try:
-            if not self._is_ours(headers.get("host", ""), scope["path"]):
-                detail = "the server does not answer under this name (server.hosts lists others)"
-                wrong = response(Problem(code="wrong_host", detail=detail), "problem", request_id)
-                await wrong(scope, receive, send_with_headers)
+            if (problem := self._refusal(scope, headers)) is not None:
+                refused = response(problem, "problem", request_id)
+                await refused(scope, receive, send_with_headers)
                 return
             await self._app(scope, receive, send_with_headers)
         finally:
             ms = (time.perf_counter() - began) * 1000
             self._logs.request(scope, status, ms)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
+        """Return why a request reaches no endpoint; None: it does."""
+        # A proxy in front may see one request where the chunks end it and another one follows, so
+        # the connection is closed (RFC 9112, 6.1).
+        if "transfer-encoding" in headers:
+            close = {"connection": "close"}
+            if "content-length" in headers:
+                detail = "the request has both Content-Length and Transfer-Encoding"
+                return Problem(code="usage", detail=detail, headers=close)
+            if scope["http_version"] == "1.0":
+                detail = "a request of HTTP/1.0 has no Transfer-Encoding"
+                return Problem(code="usage", detail=detail, headers=close)
+        if not self._is_ours(headers.get("host", ""), scope["path"]):
+            detail = "the server does not answer under this name (server.hosts lists others)"
+            return Problem(code="wrong_host", detail=detail)
+        return None
 
     def _is_ours(self, host: str, path: str) -> bool:
         if path in PROBES:
@@ -80,16 +112,11 @@ class EdgeMiddleware:
         """Return the client's address: behind trusted proxies, the rightmost address that is not
         one of them. The scheme that they forward counts as well."""
         client = scope.get("client")
-        address = str(client[0]) if client else ""
-        proxies = self._settings.proxies
-        if not proxies or not within(address, proxies):
-            return address
-        if (scheme := headers.get("x-forwarded-proto", "")) in ("http", "https"):
+        sender = plain(str(client[0])) if client else ""
+        if not within(sender, self._settings.proxies):
+            return sender
+        # Of several schemes the last: the first may be the client's own.
+        schemes = ",".join(headers.getlist("x-forwarded-proto")).split(",")
+        if (scheme := schemes[-1].strip()) in ("http", "https"):
             scope["scheme"] = scheme
-        for hop in reversed(headers.get("x-forwarded-for", "").split(",")):
-            if not (hop := hop.strip()):
-                continue
-            address = hop
-            if not within(hop, proxies):
-                break
-        return address[:100]
+        return client_behind(self._settings.proxies, sender, headers.getlist("x-forwarded-for"))

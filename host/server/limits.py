@@ -4,6 +4,7 @@ is the only module that uses the package `limits`."""
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -41,6 +42,7 @@ class Limits:
             "sign-ins": RateLimitItemPerMinute(SIGN_INS),
         }
         self.streams = 0
+        self._streams_of: Counter[str] = Counter()
 
     async def count(self, what: Counted, caller: str) -> None:
         """Count one more request, turn or sign-in of a person. Raises Refused above the limit."""
@@ -78,18 +80,42 @@ class Limits:
             )
 
     @contextmanager
-    def stream(self) -> Iterator[None]:
-        """Count an open stream while the block runs."""
+    def stream(self, owner: str, address: str = "") -> Iterator[None]:
+        """Count an open stream of a person, and of an address unless it is "", while the block
+        runs."""
+        counted = [name for name in (owner, _at(address)) if name]
         self.streams += 1
+        self._streams_of.update(counted)
         try:
             yield
         finally:
             self.streams -= 1
+            self._streams_of.subtract(counted)
+            for name in counted:  # no row for everybody who was ever here
+                if not self._streams_of[name]:
+                    del self._streams_of[name]
 
-    def admit_stream(self) -> None:
-        """Raise Refused when the process is at its limit of open streams."""
+    def admit_stream(self, owner: str, address: str = "") -> None:
+        """Raise Refused when a person, an address or the process is at its limit of open
+        streams."""
+        of_person = max(self.settings.streams_at_once, self.settings.turns_at_once)
+        if self._streams_of[owner] >= of_person:
+            raise Refused(
+                "rate_limited", f"{of_person} open streams of one person are allowed", headers=_SOON
+            )
+        if address and self._streams_of[_at(address)] >= self.settings.streams_per_address:
+            raise Refused(
+                "rate_limited",
+                f"{self.settings.streams_per_address} open streams of one address are allowed",
+                hint="server.limits.streams_per_address; behind a proxy, server.proxies",
+                headers=_SOON,
+            )
         if self.streams >= self.settings.streams_in_all:
             raise Refused("full", "the server's limit of open streams is reached", headers=_SOON)
+
+
+def _at(address: str) -> str:
+    return f"at {address}" if address else ""
 
 
 _SOON = {"retry-after": "2"}

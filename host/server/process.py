@@ -1,4 +1,5 @@
-"""Server processes: the address, the workers, the signals. The one module that uses uvicorn."""
+"""Server processes: the address, the workers, the signals. `connections`
+is the other module that uses uvicorn."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from uvicorn.supervisors import Multiprocess
 from groundhook.core.errors import ConfigError, UsageError
 from groundhook.core.server_settings import ServerSettings
 from groundhook.host.server.asgi import ServerArguments, check_settings, make_app
-from groundhook.host.server.identity.caller import ALL_SCOPES, is_loopback
+from groundhook.host.server.connections import Connection, Connections, most_connections
+from groundhook.host.server.identity.caller import ALL_SCOPES
+from groundhook.host.server.identity.client_addresses import is_loopback
 from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, local_key
 
 HEADER_BYTES = 32 * 1024
@@ -85,6 +88,11 @@ def serve(
 
 def config_of(arguments: ServerArguments, settings: ServerSettings) -> uvicorn.Config:
     """Return uvicorn's configuration for the app."""
+    connections = Connections(
+        most=most_connections(settings.limits.connections),
+        head_s=settings.limits.head_s,
+        slow_s=settings.streams.slow_s,
+    )
     return uvicorn.Config(
         partial(make_app, arguments),
         factory=True,
@@ -94,7 +102,7 @@ def config_of(arguments: ServerArguments, settings: ServerSettings) -> uvicorn.C
         proxy_headers=False,
         server_header=False,
         ws="none",
-        http="h11",
+        http=partial(Connection, connections),  # type: ignore[arg-type]
         lifespan="on",
         timeout_graceful_shutdown=int(settings.drain_s) + LAST_RESORT_S,
         h11_max_incomplete_event_size=HEADER_BYTES,

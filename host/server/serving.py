@@ -25,6 +25,7 @@ from groundhook.host.llm.deltas import answering
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.server import request_body
 from groundhook.host.server.identity.caller import Caller, SignIn
+from groundhook.host.server.identity.client_addresses import is_loopback, network
 from groundhook.host.server.identity.keys import Keyring
 from groundhook.host.server.identity.sessions import Sessions
 from groundhook.host.server.limits import Limits
@@ -133,7 +134,6 @@ class Serving:
         if self.draining:
             raise Refused("draining", "the server is about to stop", headers={"retry-after": "5"})
         self.limits.admit_turn(self.turns.count_for(caller.owner), self.turns.under_way)
-        self.limits.admit_stream()
         with ExitStack() as reservation:
             # Before the first await, so that no other request takes the last turn.
             reservation.enter_context(self.turns.reserve(caller.owner))
@@ -164,6 +164,16 @@ class Call:
     caller: Caller
     request_id: str
     address: str
+
+    @property
+    def _counted(self) -> tuple[str, str]:
+        """The person and the address whose open streams are counted."""
+        own = not self.caller.spoken_for and not is_loopback(self.address)
+        return self.caller.owner, network(self.address) if own else ""
+
+    def admit_stream(self) -> None:
+        """Raise Refused when there are too many open streams for one more of this caller."""
+        self.serving.limits.admit_stream(*self._counted)
 
     @property
     def public_url(self) -> str:
@@ -207,13 +217,14 @@ class Call:
         stream."""
         with (
             running.reader(after, self.serving.turns.on_last_reader_gone) as reader,
-            self.serving.limits.stream(),
+            self.serving.limits.stream(*self._counted),
         ):
             yield reader
 
     async def until_over(self, running: TurnLog) -> bool:
         """Wait for the end of a turn; return False if the client leaves before. Raises StorageError
-        for a stored turn that can no longer be read."""
+        for a stored turn that can no longer be read, Refused for too many open streams."""
+        self.admit_stream()
         with self.reading(running, 0) as reader:
 
             async def wait() -> bool:

@@ -282,9 +282,38 @@ def test_no_answer_can_be_framed_or_is_taken_for_another_type(served: Served) ->
     with served.client("") as client:
         for path in ("/healthz", "/api/me", "/nothing", "/problems/usage", "/mcp", "/v1/models"):
             headers = client.get(path).headers
-            assert "frame-ancestors 'none'" in headers["content-security-policy"], path
+            policy = headers["content-security-policy"].split("; ")
+            for directive in ("default-src", "frame-ancestors", "form-action", "base-uri"):
+                assert f"{directive} 'none'" in policy, path
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_no_answer_is_kept_by_a_cache(served: Served) -> None:
+    with served.client() as client:
+        chat = client.post("/api/chats", json={"assistant": "talks"}).json()["id"]
+        turn = client.post("/api/turns", json=ASK)
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        both = {"accept": "application/json, text/event-stream"}
+        for answer in (
+            turn,
+            client.post("/mcp", json=ping, headers=both),
+            *(
+                client.get(path)
+                for path in (
+                    "/api/me",
+                    f"/api/chats/{chat}",
+                    f"/api/chats/{chat}/export?format=markdown",
+                    f"/api/turns/{turn.headers['x-groundhook-turn']}/events",
+                    "/api/sources/db/tea/1",
+                    "/api/sources/kb/nothing/nothing",
+                    "/v1/models",
+                    "/nothing",
+                )
+            ),
+        ):
+            assert "no-store" in answer.headers["cache-control"], answer.url
+        assert "no-transform" in turn.headers["cache-control"]
 
 
 def test_a_form_of_another_site_signs_nobody_in_and_a_chosen_cookie_is_none(

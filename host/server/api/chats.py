@@ -237,6 +237,7 @@ async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _
     serving, caller, owner = call.serving, call.caller, _owner(call)
     chat = await serving.host.chats.chats.chat(owner, _chat_id(call))
     serving.check_options(caller, chat.assistant_id, given.options)
+    call.admit_stream()  # before the turn begins
     key = call.request.headers.get("idempotency-key")
     address = f"{call.request.method} {call.request.url.path}"
     repeated = RequestKey(key, digest_of(address, body)) if key else None

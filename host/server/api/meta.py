@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -19,9 +20,10 @@ from groundhook.host.output.dialects.native import readable
 from groundhook.host.server import request_body
 from groundhook.host.server.api.index import index_document, index_page
 from groundhook.host.server.api.openapi import openapi_document
-from groundhook.host.server.identity.caller import is_loopback, of_key
+from groundhook.host.server.identity.caller import of_key
+from groundhook.host.server.identity.client_addresses import is_loopback, network
 from groundhook.host.server.problems import KINDS, Refused
-from groundhook.host.server.serving import Call
+from groundhook.host.server.serving import Call, Endpoint
 
 
 class AssistantInfo(Value):
@@ -61,7 +63,14 @@ async def index(call: Call) -> Response:
 
 async def openapi(call: Call) -> Response:
     """Return the table of endpoints as OpenAPI 3.1, without the parts that are switched off."""
-    return JSONResponse(openapi_document(call.serving.offered_endpoints()))
+    text = _openapi_text(tuple(call.serving.offered_endpoints()))
+    return Response(text, media_type="application/json")
+
+
+@lru_cache(maxsize=8)
+def _openapi_text(endpoints: tuple[Endpoint, ...]) -> str:
+    # Anybody may ask for it, and making it takes 30 ms.
+    return line(openapi_document(endpoints))
 
 
 async def healthz(call: Call) -> Response:
@@ -226,7 +235,7 @@ async def problem(call: Call) -> Response:
 async def sign_in(call: Call) -> Response:
     """Exchange a key for a cookie."""
     # By address: a caller without a key has no other name.
-    await call.serving.limits.count("sign-ins", call.address)
+    await call.serving.limits.count("sign-ins", network(call.address))
     wanted = request_body.validate_strictly(SignInRequest, await call.json())
     key = call.serving.keys.find(wanted.key)
     if key is None:

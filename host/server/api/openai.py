@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -96,6 +96,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     if (wanted.n or 1) > 1:
         raise NotSupported("n: only one answer is given")
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
+    call = replace(call, caller=caller)
     package = call.serving.package(caller, wanted.model)
     read = _read_messages(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
@@ -109,6 +110,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     start = Start(
         caller=caller, assistant_id=wanted.model, messages=messages, options=options, linger_s=0
     )
+    call.admit_stream()  # before the turn begins
     running = await begin(call.serving, start)
     fold = _fold(call, wanted, running, settings)
     headers |= turn_headers(call, running)

@@ -61,6 +61,7 @@ async def create(call: Call) -> ASGIApp:
     )
     # Refused before the turn begins.
     _types(call)
+    call.admit_stream()
     # Not of an anonymous caller: visitors of one address are not told apart, and the same key would
     # give one of them the turn of another, with its token.
     key = None if call.caller.anonymous else call.request.headers.get("idempotency-key")
@@ -154,7 +155,6 @@ async def events(call: Call) -> ASGIApp:
     _types(call)
     if running.over and after >= running.last:
         return Response(status_code=204)  # which ends an EventSource
-    call.serving.limits.admit_stream()
     return await answer(call, running, after)
 
 
@@ -209,7 +209,8 @@ def stream(
     media_type: str,
     headers: Mapping[str, str],
 ) -> StreamAnswer:
-    """Return the response that follows a turn's log."""
+    """Return the response that follows a turn's log. Raises Refused for too many open streams."""
+    call.admit_stream()
     return StreamAnswer(
         open=partial(call.reading, running, after),
         writer=writer,

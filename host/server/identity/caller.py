@@ -7,10 +7,9 @@ answer is 401, and no other way is tried.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -26,6 +25,8 @@ from groundhook.core.server_settings import (
 from groundhook.core.types.chats import Owner
 from groundhook.core.types.turn import Identity
 from groundhook.host.output.dialects.numbering import CitationStyle
+from groundhook.host.server.identity import person_ids
+from groundhook.host.server.identity.client_addresses import network, within
 from groundhook.host.server.identity.keys import Key, Keyring
 from groundhook.host.server.identity.sessions import Sessions
 from groundhook.host.server.identity.tokens import Tokens, signed_user
@@ -42,16 +43,17 @@ ALL_SCOPES: tuple[ServerScope, ...] = (
     "metrics",
     "admin",
 )
-ACTING_HEADERS = ("x-groundhook-user", "x-groundhook-team", "x-openwebui-user-id")
-LONGEST_ID = 256
-_ID = re.compile(r"[^\x00-\x1f\x7f]{1,256}")
+USER_HEADERS = ("x-groundhook-user", "x-openwebui-user-id")  # the first of them counts
+TEAM_HEADER = "x-groundhook-team"
+ACTING_HEADERS = (*USER_HEADERS, TEAM_HEADER)
 _JWT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
     """The person or program behind a request. `name` is for logs and limits; `assistants` are those
-    that may be used (None: all that are offered). `acts_for`: the body may name the person."""
+    that may be used (None: all that are offered). `acts_for`: the body may name the person.
+    `spoken_for`: a program or a proxy named the person, so the address is not the person's."""
 
     identity: Identity
     name: str
@@ -61,6 +63,7 @@ class Caller:
     client: str = ""
     citations: CitationStyle | None = None
     anonymous: bool = False
+    spoken_for: bool = False
 
     @property
     def reaches_all(self) -> bool:
@@ -179,7 +182,7 @@ class SignIn:
         wrote."""
         if not caller.acts_for or not user:
             return caller
-        return _for_user(caller, _check_id(user, "user"), "")
+        return _for_user(caller, person_ids.person(user, "`user` of the body"), "")
 
 
 def of_key(key: Key) -> Caller:
@@ -193,25 +196,6 @@ def of_key(key: Key) -> Caller:
         client=key.client,
         citations=key.citations,
     )
-
-
-def is_loopback(address: str) -> bool:
-    """Return whether an address or host name is this machine's own."""
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def within(address: str, networks: Iterable[str]) -> bool:
-    """Return whether an address is in one of the networks."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return any(ip in ipaddress.ip_network(network, strict=False) for network in networks)
 
 
 def _credentials(request: Request) -> str | None:
@@ -238,18 +222,25 @@ def _by_headers(forwarded: ForwardedSettings, request: Request) -> Caller:
         given = _read_header(request, "x-forwarded-secret")
         if not hmac.compare_digest(given.encode(), forwarded.secret.encode()):
             raise Refused("unauthenticated", "the proxy's secret is missing or wrong")
-    user = _check_id(_read_header(request, forwarded.user), forwarded.user)
-    team = _read_header(request, forwarded.team) if forwarded.team else ""
-    tenant = _read_header(request, forwarded.tenant) if forwarded.tenant else ""
+    user = person_ids.person(_read_header(request, forwarded.user), forwarded.user)
+    team, tenant = (
+        person_ids.group(_read_header(request, header), header) if header else ""
+        for header in (forwarded.team, forwarded.tenant)
+    )
     identity = Identity(user_id=user, team_id=team, tenant_id=tenant)
-    return Caller(identity=identity, name=f"forwarded:{user}", scopes=frozenset(READER_SCOPES))
+    return Caller(
+        identity=identity,
+        name=f"forwarded:{user}",
+        scopes=frozenset(READER_SCOPES),
+        spoken_for=True,
+    )
 
 
 def _read_header(request: Request, header: str) -> str:
     values = request.headers.getlist(header)
     if len(values) > 1:
         raise Refused("unauthenticated", f"the request has several {header} headers")
-    return values[0] if values else ""
+    return person_ids.from_header(values[0]) if values else ""
 
 
 def _acting(caller: Caller, key: Key, request: Request) -> Caller:
@@ -268,26 +259,19 @@ def _acting(caller: Caller, key: Key, request: Request) -> Caller:
         if not token:
             return replace(caller, acts_for=False)
         return _for_user(caller, signed_user(token, key.jwt_secret), "")
-    ours, team, openwebui = (_read_header(request, name) for name in ACTING_HEADERS)
-    user = ours or openwebui
-    if not user:
+    header = next((name for name in USER_HEADERS if name in request.headers), None)
+    if header is None:
         return caller
-    return _for_user(caller, _check_id(user, "the user's header"), team)
+    user = person_ids.person(_read_header(request, header), header)
+    team = person_ids.group(_read_header(request, TEAM_HEADER), TEAM_HEADER)
+    return _for_user(caller, user, team)
 
 
 def _for_user(caller: Caller, user: str, team: str) -> Caller:
     identity = caller.identity.model_copy(
         update={"user_id": f"{caller.name}:{user}", "team_id": team or caller.identity.team_id}
     )
-    return replace(caller, identity=identity, acts_for=False)
-
-
-def _check_id(text: str, where: str) -> str:
-    if not _ID.fullmatch(text):
-        raise Refused(
-            "unauthenticated", f"{where} must be 1 to {LONGEST_ID} characters of one line"
-        )
-    return text
+    return replace(caller, identity=identity, acts_for=False, spoken_for=True)
 
 
 def _local() -> Caller:
@@ -297,21 +281,10 @@ def _local() -> Caller:
 def _anonymous(address: str) -> Caller:
     return Caller(
         identity=Identity(),
-        name=f"anonymous:{_network(address)}",
+        name=f"anonymous:{network(address)}",
         scopes=frozenset({"chat"}),
         anonymous=True,
     )
-
-
-def _network(address: str) -> str:
-    """Return the address that limits count by: of IPv6 the network of 64 bits."""
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if ip.version == 4:
-        return address
-    return str(ipaddress.ip_network((ip, 64), strict=False))
 
 
 def _same_origin(request: Request) -> bool:

@@ -9,7 +9,7 @@ import anyio
 import httpx2
 
 from groundhook.core.errors import SourceError
-from groundhook.host.server.identity.caller import is_loopback
+from groundhook.host.server.identity.client_addresses import is_loopback
 
 LARGEST = 256 * 1024
 SECONDS = 5

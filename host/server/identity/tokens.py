@@ -19,6 +19,7 @@ from jwt.exceptions import PyJWTError
 from groundhook.core.errors import ConfigError, HostError
 from groundhook.core.server_settings import READER_SCOPES, JWTSettings
 from groundhook.core.types.turn import Identity
+from groundhook.host.server.identity import person_ids
 from groundhook.host.server.problems import Refused
 
 # Fetches the text of a key set. Raises HostError.
@@ -122,15 +123,13 @@ class Tokens:
             options={"require": list(REQUIRED)},
         )
         named = settings.claims
-        user = _claim(claims, named.user)
-        if not user:
-            raise ValueError("no user")
+        user = person_ids.person(_claim(claims, named.user), _named(named.user))
         if len(self._issuers) > 1:  # each has its own users; no issuer has a space
             user = f"{settings.issuer} {user}"
         identity = Identity(
             user_id=user,
-            team_id=_claim(claims, named.team),
-            tenant_id=_claim(claims, named.tenant),
+            team_id=person_ids.group(_claim(claims, named.team), _named(named.team)),
+            tenant_id=person_ids.group(_claim(claims, named.tenant), _named(named.tenant)),
         )
         return identity, _scopes(claims, named.scopes), settings.issuer
 
@@ -155,8 +154,8 @@ def signed_user(token: str, secret: str) -> str:
             leeway=LEEWAY_S,
             options={"require": ["exp", "iss", "sub"], "verify_aud": False},
         )
-        return str(claims["sub"])
-    except (PyJWTError, ValueError, TypeError) as exc:
+        return person_ids.person(_claim(claims, "sub"), f"{_named('sub')} of the signed user token")
+    except (PyJWTError, ValueError, TypeError, RecursionError) as exc:
         raise Refused("unauthenticated", "the signed user token is not valid") from exc
 
 
@@ -189,7 +188,12 @@ def _claim(claims: Mapping[str, Any], path: str) -> str:
     value: Any = claims
     for step in path.split(".") if path else ():
         value = value.get(step) if isinstance(value, Mapping) else None
-    return str(value) if path and isinstance(value, (str, int)) else ""
+    is_id = isinstance(value, (str, int)) and not isinstance(value, bool)
+    return str(value) if path and is_id else ""
+
+
+def _named(claim: str) -> str:
+    return f"the claim {claim!r}"
 
 
 def _scopes(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
