@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from groundhook.core.errors import HostError
 from groundhook.core.ports import ToolServers
 from groundhook.core.tool_ports import ToolScope
 from groundhook.host.tools.mcp.servers import Toolset, toolset
-from groundhook.host.tools.mcp.shapes import value_of
+from groundhook.host.tools.mcp.shapes import attachments_of, unread_of, value_of
 from groundhook.host.tools.offers import Offer, ToolAnswer, wrong_arguments
 
 
@@ -29,9 +30,15 @@ def _make_offer(
     function = schema["function"]
     server, tool = found.names[function["name"]].server, found.names[function["name"]].tool
 
-    async def run(arguments: dict[str, Any], _: ToolScope) -> ToolAnswer:
+    async def run(arguments: dict[str, Any], scope: ToolScope) -> ToolAnswer:
         answer = await servers.ask(server, "tools/call", {"name": tool, "arguments": arguments})
-        return ToolAnswer(result=value_of(called[server], tool, answer))
+        for note in unread_of(answer):
+            await scope.warn("part_not_read", f"{function['name']}: not read of its result: {note}")
+        value, beside = value_of(called[server], tool, answer), attachments_of(answer)
+        if not beside or isinstance(value, str):
+            return ToolAnswer(result=value)
+        # The structured content repeats the texts of a result, and nothing else of it.
+        return ToolAnswer(result=value, text=f"{json.dumps(value, ensure_ascii=False)}\n{beside}")
 
     return Offer(
         schema=schema,

@@ -105,13 +105,13 @@ def test_names_of_tools_are_unique_and_valid(tools: list[tuple[str, str]]) -> No
     assert unique_names(reversed(tools)) == given_names
 
 
-def test_a_result_is_its_structure_or_its_text_or_its_content() -> None:
+def test_a_result_is_its_structure_or_its_content_as_text() -> None:
     text = {"content": [{"type": "text", "text": "[1,"}, {"type": "text", "text": "2]"}]}
     image = {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}
 
     assert value_of("s", "t", {**text, "structuredContent": {"a": None}}) == {"a": None}
     assert value_of("s", "t", text) == [1, 2]
-    assert value_of("s", "t", image) == image["content"]
+    assert value_of("s", "t", image) == "[image, image/png, 1 kB: not read]"
     assert text_of(text) == "[1,\n2]"
 
 

@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from groundhook.core.concealed import shortened
 from groundhook.core.errors import ToolFailed
 from groundhook.host.tools.mcp.lines import Oversize
 
 MAX_NAME = 64  # characters of a function's name in OpenAI's API
 MAX_DESCRIPTION = 1024
+MAX_NOTE = 300  # characters of a note in place of a block
 
 _FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
 _LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
@@ -27,10 +29,49 @@ def answered_id(line: Oversize) -> int | None:
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """Return the text blocks of a tool's result, one per line."""
-    return "\n".join(
-        block["text"] for block in result.get("content", ()) if block.get("type") == "text"
-    )
+    """Return the content of a tool's result as text, one block per line: texts, the texts of
+    embedded resources, and a note for each other block."""
+    return "\n".join(map(_block_text, result.get("content", ())))
+
+
+def attachments_of(result: Mapping[str, Any]) -> str:
+    """Return the blocks of a tool's result that are not plain text, as text."""
+    blocks = [block for block in result.get("content", ()) if block.get("type") != "text"]
+    return text_of({"content": blocks})
+
+
+def unread_of(result: Mapping[str, Any]) -> list[str]:
+    """Return the notes of the blocks whose content is not text."""
+    blocks = result.get("content", ())
+    return [_describe(block) for block in blocks if _is_binary(block)]
+
+
+def _block_text(block: Mapping[str, Any]) -> str:
+    if block.get("type") == "text":
+        return str(block.get("text", ""))
+    resource = block.get("resource")
+    if isinstance(resource, Mapping) and isinstance(resource.get("text"), str):
+        return f"[{_describe(block)}]\n{resource['text']}"
+    return f"[{_describe(block)}{': not read' if _is_binary(block) else ''}]"
+
+
+def _is_binary(block: Mapping[str, Any]) -> bool:
+    if block.get("type") in ("text", "resource_link"):
+        return False
+    resource = block.get("resource")
+    return not (isinstance(resource, Mapping) and isinstance(resource.get("text"), str))
+
+
+def _describe(block: Mapping[str, Any]) -> str:
+    """Return `image, image/png, 12 kB`, or `resource file:///a.txt, text/plain`."""
+    held = block.get("resource")
+    about = held if isinstance(held, Mapping) else block
+    kind = str(block.get("type", "part")).removesuffix("_link")
+    named = " ".join(str(about[key]) for key in ("name", "uri") if about.get(key))
+    data = about.get("data") or about.get("blob") or ""
+    size = f"{max(1, len(data) * 3 // 4 // 1024)} kB" if isinstance(data, str) and data else ""
+    words = (f"{kind} {named}".strip(), str(about.get("mimeType") or ""), size)
+    return shortened(", ".join(filter(None, words)), MAX_NOTE)
 
 
 def tool_result(result: dict[str, Any]) -> dict[str, Any]:
@@ -47,13 +88,15 @@ def tool_result(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
-    """Return a tool's result as one value: its structured content, else the JSON in its text, else
-    its text, else its content. Raises ToolFailed for a result with `error`."""
+    """Return a tool's result as one value: its structured content, else the JSON in its text if it
+    has nothing else, else its content as text. Raises ToolFailed for a result with `error`."""
     if "error" in result:
         raise ToolFailed(f"tool {tool!r} of MCP server {server!r} failed: {result['error']}")
     if "structuredContent" in result:
         return result["structuredContent"]
     text = text_of(result)
+    if attachments_of(result):
+        return text
     try:
         return parse_json(text)
     except ValueError:
@@ -63,17 +106,23 @@ def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
 def parse_json(text: str) -> Any:
     """Parse untrusted JSON. Raises ValueError, also for text that is nested too deeply, for a
     number with too many digits, and for half of a surrogate pair, which cannot be encoded."""
+    value = parse_lenient(text)
+    if "\\ud" in text.lower():
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def parse_lenient(text: str) -> Any:
+    """Parse untrusted JSON that may have halves of surrogate pairs. Raises ValueError, also for
+    text that is nested too deeply and for a number with too many digits."""
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except RecursionError as exc:
         raise ValueError("nested too deeply") from exc
     except json.JSONDecodeError:
         raise
     except ValueError as exc:
         raise ValueError("a number has too many digits") from exc
-    if "\\ud" in text.lower():
-        json.dumps(value, ensure_ascii=False).encode()
-    return value
 
 
 def is_read_only(tool: Mapping[str, Any]) -> bool:

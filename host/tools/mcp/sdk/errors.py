@@ -78,10 +78,10 @@ async def _from_protocol_error(exc: MCPError, evidence: Evidence, request: str) 
         return await evidence.connection_lost(
             request, delivered=bool(data.get("delivered", True)), reason=reason
         )
-    if exc.code == CONNECTION_CLOSED or BROKE_OFF in reason:
+    if _is_closed(exc) or BROKE_OFF in reason:
         unsent = isinstance(exc.__context__, (anyio.BrokenResourceError, anyio.ClosedResourceError))
         return await evidence.connection_lost(request, delivered=not unsent, reason=reason)
-    if exc.code == REQUEST_TIMEOUT:
+    if _is_timeout(exc):
         return evidence.no_answer(request or "the handshake")
     if exc.code == PARSE_ERROR:
         return ServerMalformed(f"the answer of {name} is not valid MCP: {reason}")
@@ -91,6 +91,17 @@ async def _from_protocol_error(exc: MCPError, evidence: Evidence, request: str) 
             hint=_refusal_hint(data),
         )
     return ServerRefused(f"{name} refused{target or ' the connection'}: {reason} ({exc.code})")
+
+
+def _is_closed(exc: MCPError) -> bool:
+    """Return whether the SDK reports the end of a connection. Servers use the same code for errors
+    of their own, with other words."""
+    return (exc.code, exc.message, exc.data) == (CONNECTION_CLOSED, "Connection closed", None)
+
+
+def _is_timeout(exc: MCPError) -> bool:
+    """Return whether a deadline of the SDK has passed, not one of the server's own errors."""
+    return exc.code == REQUEST_TIMEOUT and isinstance(exc.__context__, TimeoutError)
 
 
 def _refusal_hint(data: Mapping[str, Any]) -> str:

@@ -9,13 +9,14 @@ from typing import Any, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from groundhook.core.types.base import well_formed
 from groundhook.host.tools.mcp.evidence import Evidence
 from groundhook.host.tools.mcp.http_client import LARGER, TOO_LARGE
-from groundhook.host.tools.mcp.lines import Oversize
+from groundhook.host.tools.mcp.lines import EDGE, Oversize
 from groundhook.host.tools.mcp.program import Program
-from groundhook.host.tools.mcp.shapes import answered_id
+from groundhook.host.tools.mcp.shapes import answered_id, parse_lenient
 
 Streams = tuple[Any, Any]
 
@@ -72,9 +73,18 @@ class _Incoming(_NoClose):
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError:
-            if line.strip():
-                self._evidence.note_invalid_line(line)
+            return _mended(line) or self._refused(line)
+
+    def _refused(self, line: bytes) -> SessionMessage | None:
+        """Return an error in place of an answer that cannot be read, so that its request does not
+        wait for its deadline; None for any other line."""
+        if line.strip():
+            self._evidence.note_invalid_line(line)
+        number = answered_id(Oversize(line[:EDGE], line[-EDGE:], len(line)))
+        if number is None:
             return None
+        error = ErrorData(code=PARSE_ERROR, message="it is not JSON of the protocol")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
 
     def __aiter__(self) -> Self:
         return self
@@ -84,6 +94,16 @@ class _Incoming(_NoClose):
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
+
+
+def _mended(line: bytes) -> SessionMessage | None:
+    """Return a message whose text is not UTF-8, or has halves of characters, with U+FFFD in their
+    place."""
+    try:
+        value = well_formed(parse_lenient(line.decode("utf-8", "replace")))
+        return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+    except (ValueError, RecursionError):
+        return None
 
 
 class _Outgoing(_NoClose):
