@@ -11,7 +11,7 @@ SHORTEST = 6  # a shorter value, such as a port, would be found in unrelated tex
 LONG = 20  # a longer value is not an ordinary word, so it is replaced anywhere
 
 _HOST = re.compile(r"\w+://[\w.:\[\]-]+/?")  # an address that holds no secret
-_SIGN_IN = re.compile(r"//(([^/@:\s]*):?([^/@\s]*))@")  # user and password in an address
+_SIGN_IN = re.compile(r"//(([^/@:\s]*+):?+([^/@\s]*+))@")  # user and password in an address
 
 _variables: dict[str, str] = {}  # by value
 

@@ -1,7 +1,15 @@
-"""Checks how deeply JSON is nested, and how many values it has. Pure."""
+"""Reads JSON of others: of clients, models, services, databases, hooks, documents. Pure.
+
+Every text of others is read here, so that each is held to the same bounds: depth, digits of a
+number, and no value that JSON does not have. Python's parser alone fails on them with errors of
+several types, which a caller that expects one would take for a bug. A caller bounds the size, since
+it knows what it reads from.
+"""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import Any
 
 # levels of nested lists and objects that clients, models and templates all accept
@@ -9,6 +17,60 @@ DEEPEST = 100
 # Values of a JSON text from a stranger: validating one may take 20 microseconds, and a megabyte has
 # half a million. A request of 200 messages and 100 tools has less than a half.
 MOST_VALUES = 20_000
+
+
+class NotJson(ValueError):
+    """A text is not JSON, or not JSON that is read; the message says why, in a few words.
+
+    `position` is how many characters were read before the fault, or 0 where it is not known."""
+
+    def __init__(self, message: str, position: int = 0) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class NestedTooDeeply(NotJson):
+    """Lists and objects are nested more deeply than `deepest`."""
+
+    def __init__(self, deepest: int) -> None:
+        super().__init__(f"it is nested too deeply: at most {deepest} levels")
+
+
+def read_json(text: str | bytes, *, deepest: int = DEEPEST, repeats: bool = True) -> Any:
+    """Return the value of a JSON text, or of one in UTF-8, with or without a byte order mark.
+
+    Numbers have at most 4300 digits; NaN and Infinity are refused. Of a repeated key the last value
+    counts, unless `repeats` is False. Raises NotJson, which NestedTooDeeply is one of."""
+    try:
+        written = text.decode() if isinstance(text, bytes) else text
+        decoder = _DECODER if repeats else _STRICT_DECODER
+        value = decoder.decode(written.removeprefix("\ufeff"))
+    except RecursionError:
+        raise NestedTooDeeply(deepest) from None
+    except UnicodeDecodeError:
+        raise NotJson("it is not UTF-8") from None
+    except json.JSONDecodeError as exc:
+        raise NotJson(str(exc), exc.pos) from None
+    except ValueError as exc:
+        raise NotJson(_reworded(exc)) from None
+    _check_depth(written, value, deepest)
+    return value
+
+
+def read_json_at(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value at a position of a text, and where it ends. Raises NotJson, which
+    NestedTooDeeply is one of."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except RecursionError:
+        raise NestedTooDeeply(DEEPEST) from None
+    except json.JSONDecodeError as exc:
+        raise NotJson(exc.msg, exc.pos) from None
+    except ValueError as exc:
+        raise NotJson(_reworded(exc), start) from None
+    if is_deeper(value):
+        raise NestedTooDeeply(DEEPEST)
+    return value, end
 
 
 def is_deeper(value: Any, most: int = DEEPEST) -> bool:
@@ -32,3 +94,32 @@ def has_more_values(value: Any, most: int = MOST_VALUES) -> bool:
             inner = (entry.values() if isinstance(entry, dict) else entry for entry in level)
             level = [each for some in inner for each in some if isinstance(each, (dict, list))]
     return entries > most
+
+
+def _check_depth(text: str, value: Any, deepest: int) -> None:
+    # Few texts have so many brackets, and counting them is quicker than walking the value.
+    if text.count("[") + text.count("{") > deepest and is_deeper(value, deepest):
+        raise NestedTooDeeply(deepest)
+
+
+def _reworded(exc: ValueError) -> str:
+    return "a number has too many digits" if "int_max_str_digits" in str(exc) else str(exc)
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        again = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        shown = again if len(again) <= 200 else f"{again[:200]}…"
+        raise ValueError(f"the key {shown!r} appears twice")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_STRICT_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats
+)

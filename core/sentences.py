@@ -13,7 +13,7 @@ _END = re.compile(
     r"(?:(?<=[.!?…؟۔।॥։])(?<![.!?…؟۔।॥։]{2})[.!?…؟۔।॥։]*+[\"'”’»“)\]}*_`]*(?=\s)|(?<=[。！？｡])[。"
     r"！？｡]*[」』”’）】》]*)"
 )
-_CODE_SPAN = re.compile(r"(``*+)[^`\n]++\1")
+_CODE_SPAN = re.compile(r"(?<!`)(``*+)[^`\n]++\1")
 _BEFORE_WORD = re.compile(r"[\s(\[\"“„«‹]")
 _INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")
 _CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")

@@ -27,18 +27,18 @@ from groundhook.hooks.wire import from_v8
 
 _TARGETS = ("server", "mcp", "server_id", "agent", "connector", "type")
 _FRAME = re.compile(
-    r"^\s*at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$",
+    r"^[ \t]*+at (?:(?P<name>.*?) \()?hook:(?P<index>\d+):(?P<line>\d+):(?P<column>\d+)\)?$",
     re.MULTILINE,
 )
 _MENTION = re.compile(r"hook:(\d+):(\d+):(\d+)")
-_PARSE = re.compile(r"^[^\n]*?:(\d+): (.*)\n(.*)\n( *)\^")
+_PARSE = re.compile(r"^[^\n]{0,300}?:(\d+): (.*)\n(.*)\n( *)\^")
 
 # a frame of the prelude
-_PRELUDE_FRAME = re.compile(r"\n\s+at (?:[\w.<> ]+ \()?<anonymous>:\d+:\d+\)?(?=\n|$)")
+_PRELUDE_FRAME = re.compile(r"\n[ \t]++at (?:[\w.<> ]+ \()?<anonymous>:\d+:\d+\)?(?=\n|$)")
 _ARGUMENT = re.compile(r"\[(\d+)\](.*)", re.DOTALL)
 _IMPORTED = re.compile(r"\(0 , \w+\.(\w+)\)")  # how the compiler calls a function of another file
 _NOT_OFFERED = re.compile(
-    r"[\w.]+\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$"
+    r"\w\.(?P<key>\w{1,80}) is not offered by this host: there are (?P<known>[\w, ]+)$"
 )
 
 LONGEST_LINE = 1000  # characters

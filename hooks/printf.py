@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-_VERB = re.compile(r"%(?:[-+# 0]*\d*(?:\.(\d+))?([sdifjoOvqtcxw])|%)")
+_VERB = re.compile(r"%(?:[-+# 0]*+\d*+(?:\.(\d{1,2}))?([sdifjoOvqtcxw])|%)")
 
 
 def printf(arguments: Sequence[Any]) -> str:

@@ -20,13 +20,13 @@ from groundhook.core.types.serialisation import DeclaredHost, Headers, web_addre
 IDENTITY = ("user_id", "team_id", "tenant_id")  # a request without that id is refused
 PLACEHOLDERS = ("question", "limit", "locale", *IDENTITY)
 
-_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{([^{}]*+)\}\}")
 
 
 def _check_template(value: Any) -> Any:
     """Return the value if all placeholders in its texts are known. Raises ValueError."""
     for text in texts(value):
-        for name in _PLACEHOLDER.findall(text):
+        for name in map(str.strip, _PLACEHOLDER.findall(text)):
             if name not in PLACEHOLDERS:
                 hint = suggestion(name, PLACEHOLDERS)
                 raise ValueError(f"there is no placeholder {name!r} ({hint})")
@@ -129,7 +129,9 @@ def fill(value: Any, values: Mapping[str, str | int]) -> Any:
     match value:
         case str():
             alone = _PLACEHOLDER.fullmatch(value)
-            return _find_value(alone[1], values) if alone else _fill_text(value, values, str)
+            return (
+                _find_value(alone[1].strip(), values) if alone else _fill_text(value, values, str)
+            )
         case Mapping():
             return {key: fill(each, values) for key, each in value.items()}
         case list() | tuple():
@@ -148,7 +150,7 @@ def fill_address(url: str, values: Mapping[str, str | int]) -> str:
 
 
 def _fill_text(text: str, values: Mapping[str, str | int], encoded: Callable[[str], str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: encoded(str(_find_value(found[1], values))), text)
+    return _PLACEHOLDER.sub(lambda found: encoded(str(_find_value(found[1].strip(), values))), text)
 
 
 def _find_value(name: str, values: Mapping[str, str | int]) -> str | int:

@@ -42,7 +42,7 @@ def web_address(text: str) -> str:
     return text
 
 
-_PART_OF_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_PART_OF_TIME = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 

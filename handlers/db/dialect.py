@@ -24,7 +24,8 @@ _FUNCTION = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"^(?P<field>[\w.]+)(?:\s+as\s+\w+)?$", re.IGNORECASE)
-_ORDER = re.compile(r"^(?P<field>\S.*?)(?:\s+(?P<order>asc|desc))?$", re.IGNORECASE)
+# What is between two commas outside of brackets.
+_PART = re.compile(r"(?:[^,(]++|\([^)]*+\)?+)++")
 _GROUPS = ("or", "and", "wheres")
 _CONDITION = {"field", "column", "op", "value", "any_of", "all_of", "comment", *_GROUPS}
 _DIRECTIONS = ("sort", "option", "direction")
@@ -66,7 +67,7 @@ def _name_model(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     if isinstance(value, str):
-        return [part.strip() for part in re.split(r",(?![^(]*\))", value) if part.strip()]
+        return [part.strip() for part in _PART.findall(value) if part.strip()]
     return value if isinstance(value, list) else [value]
 
 
@@ -104,11 +105,13 @@ def _name_field(entry: Any) -> Any:
 
 def _translate_order(entry: Any, aggregates: list[Any]) -> Any:
     if isinstance(entry, str):
-        found = _ORDER.match(entry.strip())
-        if found is None:
+        if not entry.strip():
             return entry
-        order = (found["order"] or "asc").lower()
-        return {"field": _name_order(found["field"], aggregates), "order": order}
+        *before, last = entry.split()
+        field, order = entry.strip(), "asc"
+        if before and last.lower() in ("asc", "desc"):
+            field, order = field[: -len(last)].rstrip(), last.lower()
+        return {"field": _name_order(field, aggregates), "order": order}
     if not isinstance(entry, Mapping):
         return entry
     made = {key: value for key, value in entry.items() if key not in _DIRECTIONS}

@@ -35,7 +35,7 @@ _QUESTION_MARKS = ("?", "？", "؟", ";", "\u037e")  # the last two in Greek
 # Armenian marks of question, stress and exclamation, which are written within words.
 _WITHIN = {0x055E: None, 0x055B: None, 0x055C: None}
 _SENTENCE = re.compile(r"(?<=[.!?。！？؟।۔։])\s+|(?<=[。！？])|\n+")
-_TRAILING = re.compile(r"[.:…'’\-–—*_`]+$")
+_TRAILING = ".:…'’-–—*_`"
 _LEADING = re.compile(r"^['’‘*_`–—¿¡]+")
 _NUMBER = re.compile(r"^[+-]?[$€£¥₪₹]?\d[\d.,:/-]*(?:[%°€$£¥₪₹]|[a-zA-Z]{1,3})?$")
 _OPERATOR = re.compile(r"^(?:-?(?:site|filetype|intitle|inurl|before|after):\S+|-\w\S*|OR|AND)$")
@@ -144,7 +144,7 @@ def _read_words(sentence: str) -> list[_Word]:
             found.append(_Word(" ".join(match["quoted"].split()), quoted=True))
         elif match["word"]:
             word = _LEADING.sub("", match["word"].translate(_WITHIN))
-            trimmed = _TRAILING.sub("", word) if not _OPERATOR.match(word) else word
+            trimmed = word.rstrip(_TRAILING) if not _OPERATOR.match(word) else word
             if trimmed and any(character.isalnum() or character == "&" for character in trimmed):
                 found.append(_Word(trimmed, starts=not found))
         elif found:

@@ -24,6 +24,8 @@ MOST_TITLE = 8  # words of a list entry's first sentence that is the title of wh
 GROWS = 0.5  # a neighbour with this share of the best sentence's score joins it
 GOES_ON = 0.25  # the same for the next sentence of its paragraph
 
+_LAST_RUN = re.compile(r"(.*?)(?<![A-Za-z0-9])([A-Za-z0-9]++)([^A-Za-z0-9]*+)", re.S)
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -310,7 +312,7 @@ def _marker_pattern(references: Sequence[Item]) -> re.Pattern[str] | None:
     """Return the pattern of citation markers, from one of the references: the id is the last run of
     letters and digits."""
     for item in references:
-        found = re.fullmatch(r"(.*?)([A-Za-z0-9]+)([^A-Za-z0-9]*)", item.citation_id, re.S)
+        found = _LAST_RUN.fullmatch(item.citation_id)
         if found and (found[1] or found[3]):
             return re.compile(re.escape(found[1]) + r"[A-Za-z0-9]+" + re.escape(found[3]))
     return None

@@ -27,7 +27,7 @@ _VALUE = re.compile(
     r"arguments?|flags?|variables?|types?|units?|prices?|costs?|versions?|codes?|abbreviations?"
     r"|lists?|table|overview)\b"
     r"|\bwhich\s+\w{2,}s\b|\bwhat\s+\w{3,}s\s+(?:are|do|does|can|may|exist|have)\b"
-    r"|\bwhat (?:can|does|do|may)\b.*\b(?:return|take|accept|contain|hold|support)s?\b"
+    r"|\bwhat (?:can|does|do|may)\b.{0,200}?\b(?:return|take|accept|contain|hold|support)s?\b"
     r"|\b(?:standardwert|vorgabe|grenzwert|höchst\w*|mindest\w*|einstellung(?:en)?|schlüssel"
     r"|felder?|spalten?|liste|welche)\b"
     r"|\b(?:par"
@@ -47,7 +47,7 @@ _SUBJECT_ENDS = re.compile(
     re.I,
 )
 _PARTS = re.compile(
-    r"[?？؟;]+\s*|,?\s+(?:and|und|et|y)\s+(?="
+    r"[?？؟;]++\s*+|(?:,|(?<!\s))\s++(?:and|und|et|y)\s++(?="
     r"(?:how|what|why|when|where|which|who|whose|does|do|did|is|are|was|were|can|could|will"
     r"|should|must|may|has|have|"
     r"wie|was|warum|wann|wo|welche[rsmn]?|wer|ist|sind|kann|comment|pourquoi|quand|où"

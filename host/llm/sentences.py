@@ -27,18 +27,19 @@ LONGEST = 480
 
 MOST_DIGITS = 3  # of the number of a list item
 
-_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*:?\s*$")
+_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*+(?::\s*+)?$")
 _ENTRY = re.compile(r"^\s*(?:[•‣▪–]|\(\d{1,3}\)|\(?[a-zA-Z]\)|\d{1,3}[.)])\s+(?P<text>.*)$")
 _TASK = re.compile(r"^\[[ xX]\]\s+")
 # A diagram, columns of plain text, or a line below a heading.
 _DRAWN = re.compile(r"[\u2500-\u259f]|\S\s{3,}\S.*\S\s{3,}\S|^={3,}\s*$")
-_COMMENT = re.compile(r"<!--.*?-->", re.S)
 _TAG = re.compile(
     r"</?(?:p|br|hr|div|span|b|i|em|strong|a|ul|ol|li|h[1-6]|table|thead|tbody|tr|td|th|img|sup|sub|pre|details|summary)"
     r"(?:\s[^<>]*)?/?>",
     re.I,
 )
-_IMAGE = re.compile(r"!\[[^\]]*\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
+_IMAGE = re.compile(
+    r"!\[(?:[^\[\]]|\[[^\[\]]*+\])*+\]\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)?(?:\s++\"[^\"]*+\")?\)"
+)
 _LINK = re.compile(
     r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])"
 )
@@ -100,7 +101,7 @@ class _Block:
 def _blocks(content: str) -> list[_Block]:
     """Return the paragraphs, list entries, table rows and code of a text, each with the heading
     above it."""
-    text = _COMMENT.sub(" ", _strip_front_matter(content))
+    text = _strip_comments(_strip_front_matter(content))
     return _BlockReader(text).read(_parser().parse(text))
 
 
@@ -214,6 +215,15 @@ def _strip_front_matter(content: str) -> str:
         return content
     end = content.find("\n---\n", 3)
     return content if end < 0 else content[end + 5 :]
+
+
+def _strip_comments(text: str) -> str:
+    """Return the text with a blank in place of each HTML comment. One that is not closed stays."""
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts.append(text[at:start])
+        at = end + len("-->")
+    return " ".join([*parts, text[at:]])
 
 
 def _strip_marks(text: str) -> str:

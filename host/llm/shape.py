@@ -27,7 +27,7 @@ _ELSEWHERE = re.compile(
 )
 _LINKS = re.compile(r"(?:\s[·|•]\s.*){3,}")
 _DEFINES = re.compile(
-    r"^(?P<subject>[^,;:.!?]{1,80}?)\s*(?:\([^()]*\)\s*)?\b(?:is|are|was|were|means|refers"
+    r"^(?P<subject>[^,;:.!?]{1,80}?)\s*+(?:\([^()]*+\)\s*+)?\b(?:is|are|was|were|means|refers"
     r" to|describes|stands for|ist|sind|war|"
     r"bezeichnet|bedeutet|est|sont|désigne|es|son|significa)\b",
     re.I,

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from groundhook.core.errors import DelegateError, ModelTruncated
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.ports import Connector, ModelCall
-from groundhook.core.readers.json_in_text import extract_json
+from groundhook.core.readers.json_in_text import extract_json_aside
 from groundhook.core.tool_ports import ModelReply
 from groundhook.core.trace import span
 from groundhook.core.types.delegation import Answer, Request
@@ -67,7 +67,7 @@ class AppModels:
             node.data.update(finished.usage.model_dump())
         return ModelReply(
             text=draft.text,
-            data=None if answer == "text" else extract_json(draft.text),
+            data=None if answer == "text" else await extract_json_aside(draft.text),
             model=finished.model,
             finish_reason=finished.finish_reason,
             usage=finished.usage,

@@ -28,7 +28,7 @@ from groundhook.core.errors import (
 )
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.ports import ToolServers, accept_any
-from groundhook.core.readers.json_in_text import extract_json
+from groundhook.core.readers.json_in_text import extract_json_aside
 from groundhook.core.trace import Span, span
 from groundhook.core.types.base import dotted, validation_problems
 from groundhook.core.types.delegation import (
@@ -46,7 +46,6 @@ from groundhook.host.turn.endings import LENGTH
 LONGEST_SHOWN = 400  # characters of a wrong answer in an error; the retry has ten times as many
 ECHO = "it repeats the request instead of answering it"
 LIMIT_HINT = "options.max_tokens of that assistant, or of its connector, sets the limit"
-LONG = 20_000  # characters of a reply that is searched for JSON in a thread
 
 
 @dataclass(frozen=True)
@@ -202,11 +201,7 @@ async def _ask_assistant(
     value = end.content if by_model else end.data
     if not isinstance(value, str):
         return RawReply(value)
-    found = (
-        await anyio.to_thread.run_sync(extract_json, value)
-        if len(value) > LONG
-        else extract_json(value)
-    )
+    found = await extract_json_aside(value)
     cut = by_model and end.finish_reason == LENGTH
     return RawReply(value if found is None else found, by_model, cut)
 
@@ -232,15 +227,15 @@ async def _call_tool(
             use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted
         )
         answer = await servers.ask(server, "tools/call", {"name": name, "arguments": arguments})
-        return RawReply(_read_value(node, server, name, answer))
+        return RawReply(await _read_value(node, server, name, answer))
 
 
-def _read_value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any:
+async def _read_value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any:
     if "error" in answer:
         node.fail(str(answer["error"]))
     value = value_of(server, tool, answer)
     if isinstance(value, str):
-        found = extract_json(value)
+        found = await extract_json_aside(value)
         return value if found is None else found
     # SDKs wrap a result that is not an object: {"result": …}.
     return value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value

@@ -37,10 +37,10 @@ MOST_UNSPACED = 8  # characters of the same in a script without spaces
 
 _MARKS = "?？؟ "
 _SUFFIXED = {
-    "es": re.compile(r"\w{2,}[aei]r(?:lo|la|los|las|le|les)"),
-    "ar": re.compile(r"\w{3,}(?:ها|هم|هما)"),
+    "es": re.compile(r"\w{2,40}[aei]r(?:lo|la|los|las|le|les)"),
+    "ar": re.compile(r"\w{3,40}(?:ها|هم|هما)"),
 }
-_INFINITIVE = re.compile(r"\w{2,}(?:er|ir|re)")  # French
+_INFINITIVE = re.compile(r"\w{2,40}(?:er|ir|re)")  # French
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from groundhook.core.json_text import is_deeper
 
-_PERCENT = re.compile(r"\s*([0-9]+(?:[.,][0-9]+)?)\s*(%?)\s*")
+_PERCENT = re.compile(r"\s*+([0-9]++(?:[.,][0-9]++)?)\s*+(%?)\s*+")
 _LISTS = ("documents", "rankedDocuments", "results", "ids", "order", "ranking")
 _IDS = ("id", "documentId", "document_id", "summaryId")
 _SCORES = ("relevanceScore", "relevance_score", "relevance", "score")

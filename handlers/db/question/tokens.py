@@ -25,13 +25,13 @@ _PART = r"(?:[א-ת]+[\"״][א-ת]+|\w+(?:['’.&]\w+)*)"
 
 def _scanner(thousands: str, decimal: str) -> re.Pattern[str]:
     # of both signs the last parts the decimals
-    mixed = r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)|\d{1,3}(?:,\d{3})+\.\d{1,2}(?!\d)"
-    grouped = rf"\d{{1,3}}(?:[{thousands}]\d{{3}})+(?:[{decimal}]\d+)?"
-    parted = rf"{mixed}|{grouped}|\d{{1,3}}(?:\.\d{{3}})*\.000"
+    mixed = r"\d{1,3}(?:\.\d{3}){1,12},\d{1,2}(?!\d)|\d{1,3}(?:,\d{3}){1,12}\.\d{1,2}(?!\d)"
+    grouped = rf"\d{{1,3}}(?:[{thousands}]\d{{3}}){{1,12}}(?:[{decimal}]\d+)?"
+    parted = rf"{mixed}|{grouped}|\d{{1,3}}(?:\.\d{{3}}){{0,12}}\.000"
     digits = rf"{parted}|\d+(?:[{decimal}]\d+|\.\d{{1,2}}(?!\d))?"
     return re.compile(
         rf"""
-    (?P<quoted> (?<!\w)"[^"]+" | [“„][^”“]+[”“] | «[^»]+» | (?<!\w)'[^']+'(?!\w) )
+    (?P<quoted> (?<!\w)"[^"]+" | [“„][^”“„]+[”“] | «[^«»]+» | (?<!\w)'[^']+'(?!\w) )
   | (?P<date> \d{{4}}-\d{{2}}-\d{{2}} (?!\w) | \d{{4}}/\d{{2}}/\d{{2}} (?!\w)
       | \d{{1,2}}(?P<parting>[./-])\d{{1,2}}(?P=parting)\d{{4}} (?!\w) )
   | (?P<number> (?P<before>[{CURRENCY}]\s?)? (?P<digits>{digits})

@@ -24,9 +24,9 @@ _SYNONYMS = {  # other names of kinds: British English, and the labels of spaCy'
 }
 
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
-_ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_ASIDE = re.compile(r"(?<!\s)\s*+[(（][^()（）]*+[)）]\s*+$")
 _POSSESSIVE = re.compile(r"['’]s?$")
-CODE = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[A-Z])[A-Z0-9][A-Z0-9]*(?:[-./][A-Z0-9]+)*")
+CODE = re.compile(r"(?=\S{0,60}?\d)(?=\S{0,60}?[A-Z])[A-Z0-9]+(?:[-./][A-Z0-9]+)*")
 
 # fmt: off
 _ORGANIZATIONS = frozenset({

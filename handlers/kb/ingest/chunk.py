@@ -39,7 +39,7 @@ def _sentences(text: str, start: int, end: int) -> list[int]:
     return [begin for begin, _ in spans(text, start, end)[1:]]
 
 
-_LINES, _WORDS = _ends(r"[^\n]*\n+|[^\n]+"), _ends(r"\s*\S+\s*")
+_LINES, _WORDS = _ends(r"[^\n]*\n+|[^\n]+"), _ends(r"(?:(?<!\s)\s++)?\S++\s*+")
 
 
 @dataclass(frozen=True)

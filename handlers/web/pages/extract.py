@@ -27,7 +27,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.I)
+_META = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_:.-]{1,40})", re.I)
 _PROLOG = 1024  # bytes in which a page names its charset (HTML Standard, section 4.2.5.4)
 # Labels that browsers decode as a larger charset (Encoding Standard, section 4.2).
 _WIDER = {

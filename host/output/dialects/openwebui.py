@@ -15,7 +15,7 @@ from groundhook.core.types.events import SearchComplete, SearchStart, ToolResult
 from groundhook.core.types.search import PLACES, Item
 
 _TASK = "### Task:"
-_FIRST_QUESTION = re.compile(r"^\s*USER:\s*(\S.*)$", re.MULTILINE)
+_FIRST_QUESTION = re.compile(r"^[^\S\n]*+USER:\s*+(\S.*)$", re.MULTILINE)
 LONGEST_TITLE = 60
 
 Task = Literal["title", "tags", "follow_ups", "queries", "other"]

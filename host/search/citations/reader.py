@@ -143,7 +143,8 @@ def _form(before: str, after: str, numbered: bool) -> str:
     elif len(before.strip()) >= DISTINCTIVE:
         id = rf"[A-Za-z0-9]{{1,{LONGEST}}}"
     else:  # `[note]` and `[2024]` are text: an id has a letter and a digit
-        id = rf"(?=[A-Za-z0-9]*[A-Za-z])(?=[A-Za-z0-9]*[0-9])[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
+        both = rf"(?=[0-9]{{0,{LONGEST}}}[A-Za-z])(?=[A-Za-z]{{0,{LONGEST}}}[0-9])"
+        id = rf"{both}[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
     return re.escape(before) + f"({id})" + (re.escape(after) or "(?![A-Za-z0-9])")
 
 
