@@ -112,6 +112,7 @@ async def turns() -> None:
                 whole,
                 "one such turn alone",
             )
+            figure("a saved hook is taken over, p50", await taking_over(host, Path(folder)), "ms")
 
 
 def write(app: Path) -> None:
@@ -119,6 +120,16 @@ def write(app: Path) -> None:
         path = app / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+async def taking_over(host: Host, app: Path) -> float:
+    """p50 of reloading after a hook was saved, in milliseconds."""
+    hook, took = app / "assistants/hooked/index.ts", list[float]()
+    async with host.runtime.hooks.keep_compiler():
+        for version in range(ROUNDS // 10):
+            hook.write_text(f"{HOOK}// version {version}\n", encoding="utf-8")
+            took.append((await host.reload([hook])).took_ms)
+    return statistics.median(took)
 
 
 async def one_after_another(host: Host, assistant: str) -> tuple[float, float]:

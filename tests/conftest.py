@@ -5,15 +5,21 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from groundhook.core.app_settings import DatabaseSettings
 from groundhook.core.channel import Channel
 from groundhook.core.errors import HostError
 from groundhook.core.types.events import Event
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.database import Database, Limits
+from groundhook.host.config.layers import DEFAULTS
 from tests.keys import NEVER_SHOWN
 from tests.loopback.databases import NotThere, serving
 
@@ -21,6 +27,34 @@ from tests.loopback.databases import NotThere, serving
 # within the first; the timeout of a whole test still holds.
 settings.register_profile("groundhook", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("groundhook")
+
+# A busy machine is not late: deadlines of searches, of host calls and of statements that no test
+# sets are minutes. Those of the product are written in its documents, and compared there.
+PATIENT_MS = 300_000
+
+
+def make_patient(settings: dict[str, Any]) -> None:
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            make_patient(value)
+        elif name in ("timeout_ms", "call_ms", "wall_ms"):
+            settings[name] = PATIENT_MS
+
+
+make_patient(cast(dict[str, Any], DEFAULTS.data))
+_open_database = Database.__init__
+
+
+def _open_patient_database(
+    self: Database, url: str, limits: Limits, models: Mapping[str, ModelSpec]
+) -> None:
+    if limits.timeout_ms == DatabaseSettings().timeout_ms:
+        limits = replace(limits, timeout_ms=PATIENT_MS)
+    _open_database(self, url, limits, models)
+
+
+Database.__init__ = _open_patient_database  # type: ignore[method-assign]
+
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start and
 # stop by it.

@@ -161,14 +161,14 @@ async def test_a_compiled_file_that_was_tampered_with_is_compiled_again(
         arena.write("function Create() { return { metadata: { text: 'honest' } }; }"),
         set(cache.iterdir()),
     )
-    assert Fate(await arena.turn("hostile", "make the entry"), 0).metadata == {"text": "honest"}
+    assert Fate(await arena.turn("hostile", "make the entry")).metadata == {"text": "honest"}
     (kept,) = (path for path in set(cache.iterdir()) - before if path.suffix == ".json")
     TAMPERED[how](kept, other.read_bytes())
     os.utime(entry, ns=(1, 1))  # looked at again
-    fate = Fate(await arena.turn("hostile", "hello"), 0)
+    fate = Fate(await arena.turn("hostile", "hello"))
     assert fate.metadata == {"text": "honest"}
     assert SECRET not in "".join(event.model_dump_json() for event in fate.events)
-    assert await arena.neighbour() > 0
+    await arena.neighbour()
 
 
 async def test_the_cache_is_not_written_through_a_link(arena: Arena) -> None:
@@ -182,5 +182,5 @@ async def test_the_cache_is_not_written_through_a_link(arena: Arena) -> None:
     kept.unlink()
     kept.with_suffix(f".{os.getpid()}").symlink_to(victim)
     os.utime(path, ns=(2, 2))
-    assert Fate(await arena.turn("hostile", "hello"), 0).metadata == {"text": "written"}
+    assert Fate(await arena.turn("hostile", "hello")).metadata == {"text": "written"}
     assert victim.read_text(encoding="utf-8") == "untouched"

@@ -54,7 +54,6 @@ async def test_a_heap_that_grows_ends_at_its_limit(arena: Arena, what: str) -> N
     assert fate.message in (
         "Create used more than 48 MB of JavaScript heap",
         "Create computed for more than 200 ms",
-        "Create took more than 1500 ms in all",  # on a busy machine
     )
 
 
@@ -68,7 +67,6 @@ async def test_memory_beside_the_heap_costs_the_process_and_nobody_else_a_turn(
         "Create made its process grow by more than 128 MB",
         "Create used more than 48 MB of JavaScript heap",
         "Create computed for more than 200 ms",
-        "Create took more than 1500 ms in all",  # tried again alone, on a busy machine
     )
 
 
@@ -150,7 +148,7 @@ async def test_a_worker_that_keeps_what_hooks_took_is_replaced(
 ) -> None:
     for _ in range(2):
         await turn(one_worker, assistant)
-    with anyio.fail_after(8):
+    with anyio.fail_after(60):
         await until(lambda: largest_child() < FRESH + KEPT)
     assert [event for event in await turn(one_worker, "waiting") if event.type == "error"] == []
 
@@ -169,7 +167,7 @@ async def test_a_worker_that_is_never_empty_is_replaced_as_well(one_worker: Host
             tasks.start_soon(keep_it_busy, offset)
         for _ in range(2):
             await turn(one_worker, "hoarding")
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await until(lambda: largest_child() < FRESH + KEPT)
         done.set()
 

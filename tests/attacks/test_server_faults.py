@@ -58,7 +58,7 @@ def app_in(folder: Path, store: dict[str, Any] | None = None, **more: Any) -> Pa
 def connected(at: dict[str, Any], retries: int = 20) -> httpx.Client:
     transport = httpx.HTTPTransport(retries=retries)  # of connecting, with growing pauses
     headers = {"authorization": f"Bearer {OTHER}"}
-    return httpx.Client(base_url=at["url"], headers=headers, timeout=30, transport=transport)
+    return httpx.Client(base_url=at["url"], headers=headers, timeout=60, transport=transport)
 
 
 def new_chat(client: httpx.Client) -> str:
@@ -118,7 +118,7 @@ def test_a_server_that_is_killed_anywhere_answers_everything_once(
             select.select([], [], [], chance.uniform(0, 1.2))
             process.kill()
             for thread in threads:
-                thread.join(30)
+                thread.join(60)
         end_leases(app, {})
     with started(app) as (_, at), connected(at) as client:
         for each in askers:
@@ -162,7 +162,7 @@ def test_workers_that_are_killed_are_replaced_and_the_chat_goes_on(tmp_path: Pat
             with again.stream("POST", path, json={"text": "Again?"}) as answer:
                 assert answer.status_code == 200
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        process.wait(60)
 
 
 def test_a_full_disk_costs_no_answer_and_the_server_reports_it(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_full_disk_costs_no_answer_and_the_server_reports_it(tmp_path: Path) -
         assert client.post(path, json={"text": "Third?"}, headers=JSON).json()["content"] == ANSWER
         began = time.monotonic()
         while client.get("/readyz").status_code != 200:
-            assert time.monotonic() - began < 20
+            assert time.monotonic() - began < 60
             select.select([], [], [], 0.2)  # each is a line in a pipe that nobody reads
         assert [text for role, text in messages_of(client, chat) if role == "user"] == [
             "First?",
@@ -296,7 +296,7 @@ async def test_an_end_under_load_completes_the_turns_under_way_and_keeps_them(
     ends: list[Any] = []
     headers = {"authorization": f"Bearer {OTHER}"}
     with started(app) as (process, at):
-        async with httpx.AsyncClient(base_url=at["url"], headers=headers, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=at["url"], headers=headers, timeout=60) as client:
             begun, count = anyio.Event(), 0
             chats = [
                 (await client.post("/api/chats", json={"assistant": "paced"})).json()["id"]
@@ -318,7 +318,7 @@ async def test_an_end_under_load_completes_the_turns_under_way_and_keeps_them(
                     tasks.start_soon(ask, "/api/turns", {"assistant": "paced", "text": "?"})
                 await begun.wait()
                 process.send_signal(signal.SIGTERM)
-        assert process.wait(20) in (0, -signal.SIGTERM)
+        assert process.wait(60) in (0, -signal.SIGTERM)
     assert [(end["type"], end["content"]) for end in ends] == [("stream_end", ANSWER)] * many
     with closing(sqlite3.connect(app / ".groundhook/chats.sqlite")) as db:
         states = db.execute("select state, count(*) from turns group by state").fetchall()

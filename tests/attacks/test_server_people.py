@@ -352,7 +352,7 @@ def test_a_turn_that_prints_without_end_to_nobody_ends_as_well(served: Served) -
             turn = answer.headers["x-groundhook-turn"]
         began = time.monotonic()
         while (state := client.get(f"/api/turns/{turn}").json())["state"] == "running":
-            assert time.monotonic() - began < 20
+            assert time.monotonic() - began < 60
     assert state["error"]["code"] in ("turn_log_full", "hook_timeout")
 
 

@@ -120,7 +120,7 @@ class Turn:
         connector = "script" if script else "extractive"
         environment = {"TAVILY_API_KEY": key("tvly")}
         models = {"script": self.model}
-        with anyio.fail_after(45):
+        with anyio.fail_after(60):
             async with (
                 open_host(
                     self.app, environment=environment, sources={"kb": self.kb}, connectors=models

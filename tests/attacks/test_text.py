@@ -73,7 +73,7 @@ async def test_hostile_text_is_harmless_everywhere(arena: Arena, field: str) -> 
         f" {FIELDS[field]} }}"
     )
     for number in range(COUNT):
-        fate = Fate(await arena.turn("hostile", str(number)), 0)
+        fate = Fate(await arena.turn("hostile", str(number)))
         assert fate.end.type == "stream_end"
         assert fate.code != "internal", (number, fate.errors)
         for event in fate.events:
@@ -91,7 +91,7 @@ async def test_hostile_text_from_next_is_harmless_too(arena: Arena) -> None:
         }}
     """)
     for number in range(COUNT):
-        fate = Fate(await arena.turn("hostile", str(number)), 0)
+        fate = Fate(await arena.turn("hostile", str(number)))
         assert fate.code == ""
         line(fate.end).encode("utf-8")
         assert CONTROL.findall(_shown(fate)) == []

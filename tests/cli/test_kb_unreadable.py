@@ -43,7 +43,7 @@ def add_as_anybody(app: Path, *arguments: str) -> Ran:
     command = [*prefix, str(COMMAND), "kb", "add", "notes", *arguments]
     environment = {**ENVIRONMENT, "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
     done = subprocess.run(
-        command, cwd=app, env=environment, capture_output=True, text=True, timeout=50, check=False
+        command, cwd=app, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

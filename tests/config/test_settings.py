@@ -27,7 +27,7 @@ from groundhook.core.types.turn import (
     TurnOptions,
 )
 from groundhook.host.config.documents import parse_document
-from groundhook.host.config.layers import Layer, file_layer, hook_layer, request_layer
+from groundhook.host.config.layers import DEFAULTS, Layer, file_layer, hook_layer, request_layer
 from groundhook.host.config.resolve import explain, resolve
 from groundhook.host.config.validate import check_document
 
@@ -58,7 +58,7 @@ def search(text: str) -> Layer:
 def test_without_layers_the_settings_are_the_defaults() -> None:
     resolved = resolve([])
 
-    assert resolved.settings == Settings()
+    assert resolved.settings == Settings.model_validate(DEFAULTS.data)
     assert {row.layer for row in explain(resolved)} == {"defaults"}
 
 
@@ -112,7 +112,8 @@ def test_whether_to_search_at_all_is_left_to_the_plan() -> None:
         hook_layer(CreateReturn(search=False)).data
         == hook_layer(CreateReturn(search=SearchChoice())).data
     )
-    assert resolve([request_layer(TurnOptions(search=True))]).settings == Settings()
+    without = resolve([]).settings
+    assert resolve([request_layer(TurnOptions(search=True))]).settings == without
 
 
 def test_fields_that_a_hook_and_a_request_omit_change_nothing() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,7 +50,7 @@ HOSTILE = [
 async def test_the_search_connection_does_nothing_but_select_from_its_tables(
     shop: Shop, tmp_path: Path, attack: str
 ) -> None:
-    engine = engine_for(shop.url, timeout_ms=5000, connections=2, result_kb=100)
+    engine = engine_for(shop.url, timeout_ms=60_000, connections=2, result_kb=100)
     other = tmp_path / "other.db"
     text = attack.format(other=other)
 
@@ -121,10 +120,8 @@ async def test_a_statement_that_takes_too_long_is_ended_and_the_database_stays_u
     slow = [{"field": "*", "op": "match any", "value": [f"ü{number}" for number in range(40)]}]
     async with open_database(f"sqlite:///{tmp_path}/n.db", 150, {"note": spec()}) as database:
         notes = Shop(database, "")
-        began = time.monotonic()
-        with pytest.raises(SourceTimeout, match=r"within 0\.15 s"):
+        with anyio.fail_after(60), pytest.raises(SourceTimeout, match=r"within 0\.15 s"):
             await notes.search("notes", "note", wheres=slow)
-        assert time.monotonic() - began < 5
         found = await notes.search("note 7", "note")
     assert [item.record_id for item in found.items] == [7]
 
@@ -144,7 +141,7 @@ async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(tmp_p
         finally:
             left.set()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(engine.read, work, ["note"])
             await anyio.to_thread.run_sync(entered.wait)

@@ -26,8 +26,6 @@ from groundhook.handlers.db.engines.engine import Engine, engine_for
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
 
-pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
-
 WRITES = [
     "INSERT INTO shop_product (name) VALUES ('x')",
     "UPDATE shop_product SET price = 0",
@@ -142,7 +140,7 @@ async def test_a_statement_that_takes_too_long_is_ended_by_the_server(
     on_a_server: Databases, shop_url: str
 ) -> None:
     reading = engine(shop_url, timeout_ms=300)
-    with anyio.fail_after(20), pytest.raises(SourceTimeout, match=r"within 0\.3 s"):
+    with anyio.fail_after(60), pytest.raises(SourceTimeout, match=r"within 0\.3 s"):
         await reading.read(asking(ENDLESS), [])
     assert await reading.read(asking("SELECT 1"), []) == 1
     await reading.close()
@@ -157,8 +155,12 @@ async def test_a_timeout_of_sampling_is_cached(
         "CAST(pg_sleep(0.1) AS text)" if on_a_server.kind == "postgresql" else "sleep(0.1)",
     )
     rows = " UNION ALL ".join(f"SELECT {number} AS id" for number in range(1, 101))
-    view = f"CREATE VIEW nap AS SELECT id, {nap} AS title FROM ({rows}) AS numbers"
-    await on_a_server.execute(view, database=sa.make_url(url).database or "")
+
+    async def create(title: str) -> None:
+        view = f"CREATE VIEW nap AS SELECT id, {title} AS title FROM ({rows}) AS numbers"
+        await on_a_server.execute(view, database=sa.make_url(url).database or "")
+
+    await create(nap)
     model = spec(
         table={"name": "nap"},
         columns=[{"name": "id", "type": "ID"}, {"name": "title", "type": "string"}],
@@ -166,11 +168,10 @@ async def test_a_timeout_of_sampling_is_cached(
     async with open_database(url, 2000, {"note": model}) as database:
         naps = Shop(database, url)
         await naps.search("note 7", "note")
-        began = anyio.current_time()
-        for _ in range(2):
+        await on_a_server.execute("DROP VIEW nap", database=sa.make_url(url).database or "")
+        await create("'awake'")
+        for _ in range(2):  # looking at the values again would warn of nothing
             await naps.search("note 7", "note")
-        # Looking at the values twice would take four seconds.
-        assert anyio.current_time() - began < 3
     assert [code for code, _ in naps.warnings].count("db_sample") == 3
 
 
@@ -184,7 +185,7 @@ async def test_a_cancelled_search_is_cancelled_on_the_server_and_its_connection_
         while await watching.read(asking(RUNNING[on_a_server.kind]), []) != count:
             await anyio.lowlevel.checkpoint()
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(reading.read, asking(ENDLESS), [])
             await until(1)
@@ -205,7 +206,7 @@ async def test_many_searches_share_few_connections_and_none_is_refused(
         async def ask() -> None:
             answers.append(len((await shop.search("products under $20", "product")).items))
 
-        with anyio.fail_after(50):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 for _ in range(24):
                     tasks.start_soon(ask)
@@ -222,7 +223,7 @@ async def test_many_searches_share_few_connections_and_none_is_refused(
             }
             # This database's, the one that counts, and that of the fixture; those of tests before
             # may take a moment to go.
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while await watching.read(asking(counts[kind]), []) > 3 + 1 + 1:
                     await anyio.lowlevel.checkpoint()
             await watching.close()

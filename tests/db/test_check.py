@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.engines.engine import engine_for
 from tests.db.conftest import Fresh, Shop
-
-pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
 
 EVERYTHING = {"timestamps": True, "soft_deletes": True, "permission": True}
 

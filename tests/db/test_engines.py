@@ -17,8 +17,6 @@ from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.model.collation import fold
 from tests.db.conftest import Fresh, Shop, shop_models
 
-pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
-
 ROWS = {name: list(spec.values) for name, spec in shop_models().items()}
 BY_ID = {name: {row["id"]: row for row in rows} for name, rows in ROWS.items()}
 Kept = Callable[[dict[str, Any]], bool]

@@ -27,8 +27,6 @@ from groundhook.handlers.db.query.dsl import QueryDSL
 from groundhook.handlers.db.query.statement import Compiler
 from tests.db.conftest import Fresh, Shop
 
-pytestmark = pytest.mark.timeout(180)  # a server may have to be made and started first
-
 BY_INDEX = {"sqlite": "MATCH", "postgresql": "@@", "mariadb": "AGAINST"}
 NOTES = [
     {"title": "Wireless headphones", "body": "noise-cancelling, 30 hours"},

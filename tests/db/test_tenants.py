@@ -24,8 +24,6 @@ from groundhook.core.types.turn import Constraints, Identity
 from groundhook.handlers.db.database import Database, open_database
 from tests.db.conftest import Fresh, Shop
 
-pytestmark = pytest.mark.timeout(240)  # a server may have to be made and started first
-
 Row = dict[str, Any]
 # Tenants that a collation may take for the same.
 TENANTS = ["acme", "ACME", "acmé", "acme ", "zeta", ""]

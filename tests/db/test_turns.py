@@ -53,7 +53,7 @@ async def app(make_app: MakeApp) -> Path:
 async def turn(
     app: Path, content: Any, connector: ScriptedConnector, **options: Any
 ) -> list[Event]:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with (
             open_host(app, environment={}, connectors={"script": connector}) as host,
             host.stream(

@@ -143,7 +143,7 @@ def turn(make_app: MakeApp, steps: HttpServer) -> Turn:
         models = {"a": scripted("Fine."), "kw": scripted(*model)}
         sources: Any = {"web": made, "kb": CannedSource({})}
         environment = {"PATH": process_environment()["PATH"]}
-        with anyio.fail_after(40):
+        with anyio.fail_after(60):
             async with (
                 open_host(
                     make_app(written), environment=environment, sources=sources, connectors=models

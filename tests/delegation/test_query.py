@@ -77,7 +77,7 @@ async def search(
         "models/article.mod.yao": json.dumps(MODEL),
     }
     model, warned = scripted(*texts), list[Warned]()
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         async with open_host(
             make_app(files),
             environment={},

@@ -101,7 +101,7 @@ def test_the_commands_of_the_page_print_what_it_shows(docs: Served) -> None:
                     capture_output=True,
                     text=True,
                     check=True,
-                    timeout=30,
+                    timeout=60,
                 )
                 output, at = done.stdout, 0
             else:
@@ -167,7 +167,7 @@ def test_the_container_file_of_the_page_builds_and_starts_what_exists(docs: Serv
     with docs.client() as client:
         while not client.get("/readyz").json()["ready"]:
             pass
-    subprocess.run(["/bin/sh", "-c", probe], check=True, timeout=20)
+    subprocess.run(["/bin/sh", "-c", probe], check=True, timeout=60)
     failing = probe.replace("/readyz", "/nothing")
     refused = subprocess.run(["/bin/sh", "-c", failing], check=False, capture_output=True)
     assert refused.returncode != 0
@@ -280,7 +280,7 @@ def test_the_proxy_of_the_page_hands_events_on_as_they_are_made(
                 base_url=f"http://127.0.0.1:{port}",
                 headers={"authorization": f"Bearer {LOCAL}"},
                 transport=httpx.HTTPTransport(retries=5),
-                timeout=20,
+                timeout=60,
             ) as client:
                 ask = {"assistant": "late", "text": "?"}
                 with client.stream("POST", "/api/turns", json=ask) as answer:

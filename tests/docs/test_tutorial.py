@@ -56,20 +56,17 @@ def follow(text: str, folder: Path) -> int:
     return compared
 
 
-@pytest.mark.timeout(240)
 def test_everything_that_the_tutorial_shows_happens(tmp_path: Path) -> None:
     page = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
     assert follow(page, tmp_path) >= 8
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("toolkit", ["documents", "learning", "memory"])
 def test_everything_that_the_page_of_a_toolkit_shows_happens(toolkit: str, tmp_path: Path) -> None:
     page = (ROOT / f"docs/toolkits/{toolkit}.md").read_text(encoding="utf-8")
     assert follow(page, tmp_path) >= 1
 
 
-@pytest.mark.timeout(120)
 def test_the_first_program_of_the_readme_prints_what_it_says(tmp_path: Path) -> None:
     page = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Hello")[2]
     program = next(body for language, _, body in BLOCK.findall(page) if language == "python")
@@ -79,7 +76,6 @@ def test_the_first_program_of_the_readme_prints_what_it_says(tmp_path: Path) -> 
     assert " ".join(shown.split()) in " ".join(printed.split())
 
 
-@pytest.mark.timeout(240)
 def test_everything_that_the_page_on_conversations_shows_happens(tmp_path: Path) -> None:
     page = (ROOT / "docs/chats.md").read_text(encoding="utf-8")
     assert follow(page, tmp_path) >= 8

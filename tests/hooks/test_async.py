@@ -120,11 +120,11 @@ async def test_microtasks_run_before_timers(hooks: Hooks) -> None:
 async def test_waiting_for_a_timer_takes_as_long_as_it_says_and_no_cpu(hooks: Hooks) -> None:
     began = time.monotonic()
     body = (
-        "await new Promise((resolve) => setTimeout(resolve, 120)); return { metadata: { value: 1"
+        "await new Promise((resolve) => setTimeout(resolve, 500)); return { metadata: { value: 1"
         " } };"
     )
-    await created(hooks, body, cpu_ms=100)
-    assert time.monotonic() - began >= 0.12
+    await created(hooks, body, cpu_ms=400)
+    assert time.monotonic() - began >= 0.5
 
 
 async def test_a_rejected_promise_names_the_line_of_the_source(hooks: Hooks) -> None:
@@ -148,14 +148,13 @@ async def test_a_promise_may_be_rejected_with_any_value(hooks: Hooks) -> None:
 
 
 async def test_a_promise_that_nothing_can_settle_is_an_error_at_once(hooks: Hooks) -> None:
-    began = time.monotonic()
     with pytest.raises(
         HookThrew, match="Create returned a promise that can never be settled"
     ) as caught:
         await hooks.create(
-            "async function Create() { setTimeout(() => 1, 5); await new Promise(() => {}); }"
+            "async function Create() { setTimeout(() => 1, 5); await new Promise(() => {}); }",
+            wall_ms=3_600_000,
         )
-    assert time.monotonic() - began < 10
     assert "no timer is left" in caught.value.hint
 
 

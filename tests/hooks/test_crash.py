@@ -31,7 +31,7 @@ ABORTING = (
 
 async def test_a_script_that_makes_v8_abort_costs_its_own_turn(in_workers: Hooks) -> None:
     for _ in range(2):
-        with anyio.fail_after(30), pytest.raises(HookCrashed) as caught:
+        with anyio.fail_after(60), pytest.raises(HookCrashed) as caught:
             await in_workers.create(
                 ABORTING, None, None, heap_mb=2048, memory_mb=4096, cpu_ms=20000
             )
@@ -249,7 +249,7 @@ async def test_runs_without_a_pause_get_a_second_worker_while_the_first_frees_is
         await Hooks(engine, tmp_path).value("1")  # compiled: no process for that is needed below
     async with open_engine(workers=2, cache=cache) as engine:
         hooks = Hooks(engine, tmp_path)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while len(children()) < 2:
                 await hooks.value("1")
 
@@ -294,7 +294,7 @@ async def test_an_engine_that_ran_out_of_files_goes_on_when_there_are_some_again
             for child in set(children()) - others:
                 child.kill()
             with (
-                anyio.fail_after(45),
+                anyio.fail_after(60),
                 pytest.raises(HookCrashed, match="cannot start a process for hooks"),
             ):
                 await run_again_and_again(hooks)  # until the workers are buried
@@ -338,7 +338,7 @@ anyio.run(main)
     assert ended.returncode == -9, ended.stderr
     pids = [int(pid) for pid in ended.stdout.split()]
     assert pids
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while any(map(psutil.pid_exists, pids)):  # noqa: ASYNC110 - they are no children of ours
             await anyio.sleep(0.01)
 

@@ -69,7 +69,7 @@ def test_the_private_names_are_those_of_the_pinned_version() -> None:
 def evaluate(isolate: Isolate, code: str) -> Outcome:
     done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     isolate.evaluate(code, done.put)
-    return done.get(timeout=10)
+    return done.get(timeout=60)
 
 
 def echoing() -> Isolate:
@@ -126,9 +126,9 @@ def test_stopping_ends_a_loop_and_a_call_in_flight() -> None:
         done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         isolate.evaluate(code, done.put)
         if "ask" in code:
-            assert calls.get(timeout=10) == "never answered"
+            assert calls.get(timeout=60) == "never answered"
         isolate.stop()
-        assert done.get(timeout=10).kind == "stopped"
+        assert done.get(timeout=60).kind == "stopped"
         isolate.close()
         isolate.close()
 
@@ -142,7 +142,7 @@ def test_closing_ends_a_call_in_flight_and_microtasks_without_end() -> None:
     ):
         isolate = Isolate(ECHO, calls.put)
         isolate.evaluate(code, lambda _: None)
-        calls.get(timeout=10)
+        calls.get(timeout=60)
         isolate.close()
     assert isolate_count() == before
 
@@ -153,18 +153,18 @@ def test_the_cpu_clock_stops_during_a_call() -> None:
     isolate = Isolate(ECHO, calls.put)
     try:
         isolate.evaluate("ask('x')", done.put)
-        calls.get(timeout=10)
+        calls.get(timeout=60)
         first = isolate.cpu_seconds()
         with pytest.raises(queue.Empty):
             done.get(timeout=0.1)
         assert isolate.cpu_seconds() - first < 0.02
         isolate.reply("")
-        done.get(timeout=10)
+        done.get(timeout=60)
         while isolate.cpu_seconds() - first < 0.02:  # on a busy machine that takes longer
             isolate.evaluate(
                 "(() => { const end = Date.now() + 50; while (Date.now() < end); })()", done.put
             )
-            done.get(timeout=10)
+            done.get(timeout=60)
     finally:
         isolate.close()
 
@@ -217,10 +217,10 @@ def test_python_keeps_nothing_of_a_thread_of_v8s_that_has_ended(ending: str) -> 
     isolate = Isolate(ECHO, on_call)
     isolate.evaluate(code, done.put)
     if last:
-        while calls.get(timeout=10) != last:
+        while calls.get(timeout=60) != last:
             pass
     else:
-        done.get(timeout=10)
+        done.get(timeout=60)
     isolate.close()
     assert thread_states() <= before
 
@@ -241,7 +241,7 @@ def test_every_isolate_is_closed_at_exit_and_the_interpreter_ends() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert (ended.returncode, ended.stdout.splitlines()[0]) == (0, "end")
@@ -274,7 +274,7 @@ def test_threads_may_make_the_first_isolates_at_once_and_free_those_of_others() 
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert (ended.returncode, ended.stdout.split(), ended.stderr) == (0, ["8", "0"], "")

@@ -309,7 +309,7 @@ def test_files_given_to_one_compiler_at_once_get_their_own_answers() -> None:
                 lambda outcome, n=n: answers.put((n, outcome)),  # type: ignore[misc]
             )
         for _ in range(5):
-            n, outcome = answers.get(timeout=20)
+            n, outcome = answers.get(timeout=60)
             assert json.loads(outcome.text)["code"].strip() == f"const a = {n};"
     finally:
         compiler.close()

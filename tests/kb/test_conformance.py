@@ -506,7 +506,7 @@ async def test_searches_see_the_old_version_or_the_new_one_and_never_a_part(
     await store.put("a", MADE, long("old"))
     other = where.store()
     seen: list[set[str]] = []
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:

@@ -57,7 +57,7 @@ FILES = {
 async def data_of(app: Path) -> dict[str, Any]:
     async with open_host(app, environment={}) as host:
         await host.kb.add("docs", [app / "goods.csv"])
-        with anyio.fail_after(40):
+        with anyio.fail_after(60):
             async with host.stream(
                 "a", "question", search=False, identity=Identity(tenant_id="acme")
             ) as events:

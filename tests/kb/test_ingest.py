@@ -424,7 +424,7 @@ async def test_the_first_of_many_small_documents_are_reported_and_stored_long_be
                 kb.add, "docs", [folder], progress=lambda done, total, *_: progress.append(done)
             )
         )
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not await documents(kb):
                 await anyio.lowlevel.checkpoint()
         assert max(progress) > 0

@@ -193,8 +193,8 @@ async def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(
 ) -> None:
     async with at(server, retries=1) as store:
         await store.put("docs", MADE, document())
-        server.fails(SEARCH, left_alone("60"))
-        with anyio.fail_after(10), pytest.raises(StorageError, match="429"):
+        server.fails(SEARCH, left_alone("3600"))
+        with anyio.fail_after(60), pytest.raises(StorageError, match="429"):
             await ask(store)
 
 
@@ -440,7 +440,7 @@ async def test_another_service_on_the_grpc_port_delays_no_search_for_long(
             async with at(
                 server, prefer_grpc=True, grpc_port=port, timeout_s=3.0, retries=0
             ) as store:
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     assert await store.put("docs", MADE, document()) == ["added"]
         tasks.cancel_scope.cancel()
 
@@ -465,7 +465,7 @@ async def test_a_search_that_is_given_up_ends_alone(server: Qdrant) -> None:
             tasks.cancel_scope.cancel()
         assert [hit.content for hit in (await ask(store)).hits] == ["ripe pears"]
         assert server.requests[-1].left.is_set() or any(
-            requested.left.wait(5)
+            requested.left.wait(60)
             for requested in server.requests
             if requested.path.endswith(SEARCH)
         )

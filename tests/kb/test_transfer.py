@@ -379,7 +379,7 @@ async def test_new_vectors_are_made_on_every_core(opens: Opens, write: Writes) -
         ) as new,
     ):
         await old.add("docs", [write(MANY)])
-        with anyio.fail_after(50):
+        with anyio.fail_after(60):
             assert (await new.rebuild("docs")).documents == len(MANY)
 
 

@@ -72,7 +72,7 @@ def worker_of(state: Path) -> psutil.Process:
 def kill(state: Path) -> None:
     process = worker_of(state)
     process.kill()
-    process.wait(5)
+    process.wait(60)
 
 
 def there(path: str | Path) -> bool:
@@ -403,7 +403,7 @@ async def test_a_worker_that_another_version_started_makes_room(state: Path) -> 
         await kb.put("docs", MADE, document("new"))
         assert await versions(kb) == {"new"}
         assert worker_of(state).pid != old.pid
-    await anyio.to_thread.run_sync(old.wait, 5)
+    await anyio.to_thread.run_sync(old.wait, 60)
 
 
 async def _started(state: Path, before: str) -> psutil.Process:
@@ -427,7 +427,7 @@ async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_anoth
     async with client(state, idle_s=0.2) as kb:
         await kb.put("docs", MADE, document("new"))
         first = worker_of(state)
-        await anyio.to_thread.run_sync(first.wait, 10)
+        await anyio.to_thread.run_sync(first.wait, 60)
         assert _workers(state) == []
         assert not (state / "kb/worker.json").exists()
         assert await versions(kb) == {"new"}
@@ -503,7 +503,7 @@ async def test_a_worker_ends_when_its_state_folder_is_gone(state: Path) -> None:
             json.loads((state / "kb/worker.json").read_text())["socket"],
         )
         move_away(state)
-        await anyio.to_thread.run_sync(worker.wait, 10)
+        await anyio.to_thread.run_sync(worker.wait, 60)
         assert not there(socket)
 
 
@@ -564,7 +564,7 @@ class Waiting(HashEmbedder):
     state: Path
 
     async def embed_query(self, text: str, /) -> list[float]:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not there(self.state / "kb/worker.json"):
                 await anyio.lowlevel.checkpoint()
         return await super().embed_query(text)

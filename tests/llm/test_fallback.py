@@ -57,7 +57,7 @@ def files(server: Loopback, connector: str = '["one", "two"]', **options: Any) -
 async def ask(
     app: Path, environment: dict[str, str] | None = None, assistant: str = "a", **requested: Any
 ) -> list[Event]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             open_host(app, environment=environment or {}) as host,
             host.stream(assistant, "hello", **requested) as events,

@@ -107,7 +107,7 @@ async def opened(make_app: MakeApp, server: Loopback) -> AsyncIterator[Host]:
         }
     )
     sources: Mapping[Any, Any] = {kind: CannedSource({}) for kind in ("kb", "web", "db")}
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with open_host(app, environment={}, sources=sources) as host:
             yield host
 

@@ -134,7 +134,7 @@ class Loopback:
 
     async def until_requested(self, ending: str = "") -> None:
         """Wait for a request whose path ends with `ending`."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not any(received.path.endswith(ending) for received in list(self.requests)):
                 await anyio.lowlevel.checkpoint()
 
@@ -268,13 +268,13 @@ def running(server: Server) -> Iterator[Server]:
 
     thread = threading.Thread(target=asyncio.run, args=(run(),), name="loopback")
     thread.start()
-    assert ready.wait(10), "the loopback server did not start"
+    assert ready.wait(60), "the loopback server did not start"
     try:
         yield server
     finally:
         loop, over = stop[0]
         loop.call_soon_threadsafe(over.set)
-        thread.join(10)
+        thread.join(60)
 
 
 def _head(status: int, content_type: str, headers: Mapping[str, str], length: int) -> bytes:

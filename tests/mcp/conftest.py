@@ -113,7 +113,7 @@ class HttpServer:
         self.process = subprocess.Popen(
             arguments, env={"DIARY": str(self.diary)}, stderr=subprocess.DEVNULL
         )
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while time.monotonic() < until:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -159,7 +159,7 @@ def published() -> Path:
         pytest.skip("npm is not installed")
     folder = Path(tempfile.gettempdir()) / f"groundhook-mcp-servers-{os.getuid()}"
     folder.mkdir(exist_ok=True)
-    with portalocker.Lock(folder / "lock", timeout=50):
+    with portalocker.Lock(folder / "lock", timeout=60):
         if not all(
             (folder / "node_modules/@modelcontextprotocol" / name / "dist/index.js").is_file()
             for name in PUBLISHED
@@ -178,7 +178,7 @@ def published() -> Path:
                 *wanted,
             ]
             try:
-                subprocess.run(command, capture_output=True, text=True, timeout=50, check=True)
+                subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
             except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as exc:
                 pytest.skip(f"npm cannot install the servers: {str(exc.stderr or exc)[-300:]}")
     return folder / "node_modules/@modelcontextprotocol"

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -33,10 +32,10 @@ from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, 
 SLEEP = "import time; time.sleep(600)"
 
 
-async def noted(diary: Path, line: str) -> None:
+async def noted(diary: Path, line: str, times: int = 1) -> None:
     """Wait until a server has recorded a call."""
-    with anyio.fail_after(10):
-        while line not in read(diary):  # noqa: ASYNC110 - another process writes it
+    with anyio.fail_after(60):
+        while read(diary).count(line) < times:  # noqa: ASYNC110 - another process writes it
             await anyio.sleep(0.005)
 
 
@@ -83,7 +82,7 @@ async def test_a_read_only_call_is_repeated_when_its_server_dies(opened: Open, d
         answers: list[object] = []
 
         async def look() -> None:
-            answers.append(await value(servers, "own", "look", {"seconds": 30}))
+            answers.append(await value(servers, "own", "look", {"seconds": 3600}))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look)
@@ -119,7 +118,7 @@ async def test_a_killed_http_server_is_an_error_and_works_again_after_a_restart(
 
         async def act() -> None:
             try:
-                await servers.call_tool("web", "act", {"seconds": 30})
+                await servers.call_tool("web", "act", {"seconds": 3600})
             except HostError as exc:
                 failures.append(exc)
 
@@ -138,7 +137,7 @@ async def test_a_request_that_an_http_server_refuses_is_an_error_at_once_and_oth
 ) -> None:
     async with opened(web=http_server.spec | {"timeout": 20}) as servers:
         assert await value(servers, "web", "plain", {"text": "a"}) == "a"
-        with anyio.fail_after(10), pytest.raises(ServerRefused, match=r"tools/call 'plain': 413"):
+        with anyio.fail_after(60), pytest.raises(ServerRefused, match=r"tools/call 'plain': 413"):
             await servers.call_tool("web", "plain", {"text": "x" * 5_000_000})
         assert await value(servers, "web", "plain", {"text": "b"}) == "b"
 
@@ -146,13 +145,14 @@ async def test_a_request_that_an_http_server_refuses_is_an_error_at_once_and_oth
 async def test_a_slow_call_meets_its_deadline_and_the_others_go_on(opened: Open) -> None:
     async with opened(own=stdio(timeout=2)) as servers:
         before = await value(servers, "own", "pid")
-        began = time.monotonic()
-        with pytest.raises(
-            ServerTimeout,
-            match=r"did not answer tools/call 'wait' within 2 s .*raise timeout in own\.mcp\.yao",
+        with (
+            anyio.fail_after(60),
+            pytest.raises(
+                ServerTimeout,
+                match=r"did not answer tools/call 'wait' within 2 s .*raise timeout in own\.mcp\.yao",
+            ),
         ):
-            await servers.call_tool("own", "wait", {"seconds": 30})
-        assert time.monotonic() - began < 10
+            await servers.call_tool("own", "wait", {"seconds": 3600})
         assert await value(servers, "own", "pid") == before
 
 
@@ -192,7 +192,7 @@ async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(opened: Ope
 
 async def test_all_calls_to_a_server_that_cannot_start_fail_at_once(opened: Open) -> None:
     async with opened(
-        never=script("print('hm', flush=True); import time; time.sleep(60)", start_timeout=2)
+        never=script("print('hm', flush=True); import time; time.sleep(3600)", start_timeout=2)
     ) as servers:
         failures: list[HostError] = []
 
@@ -202,7 +202,7 @@ async def test_all_calls_to_a_server_that_cannot_start_fail_at_once(opened: Open
             except ServerMalformed as exc:
                 failures.append(exc)
 
-        with anyio.fail_after(15):
+        with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:
                 for _ in range(10):
                     tasks.start_soon(ask)
@@ -220,7 +220,7 @@ async def test_the_line_of_a_program_that_ends_before_the_first_message_is_in_th
         async with open_program(*given, **more) as program:
             output, write = program._transport.get_pipe_transport(1), program.write
             output.pause_reading()
-            with anyio.fail_after(10), suppress(anyio.BrokenResourceError):
+            with anyio.fail_after(60), suppress(anyio.BrokenResourceError):
                 while True:
                     await write(b"{}")
                     await anyio.sleep(0.005)
@@ -239,32 +239,32 @@ async def test_the_line_of_a_program_that_ends_before_the_first_message_is_in_th
             await servers.list_tools("own")
 
 
-async def test_calls_run_concurrently_on_one_connection(opened: Open) -> None:
-    async with opened(own=stdio()) as servers:
+async def test_calls_run_concurrently_on_one_connection(opened: Open, diary: Path) -> None:
+    async with opened(own=stdio(timeout=3600, env={"DIARY": str(diary)})) as servers:
         await servers.list_tools("own")
         answers: dict[int, object] = {}
 
         async def ask(number: int) -> None:
-            await value(servers, "own", "wait", {"seconds": 1})
             answers[number] = await value(servers, "own", "plain", {"text": f"n{number}"})
 
-        began = time.monotonic()
-        async with anyio.create_task_group() as tasks:
-            for number in range(20):
-                tasks.start_soon(ask, number)
+        async with anyio.create_task_group() as waiting:
+            for _ in range(20):
+                waiting.start_soon(servers.call_tool, "own", "wait", {"seconds": 3600})
+            await noted(diary, "wait", times=20)
+            async with anyio.create_task_group() as tasks:
+                for number in range(20):
+                    tasks.start_soon(ask, number)
+            waiting.cancel_scope.cancel()
         assert answers == {number: f"n{number}" for number in range(20)}
-        assert time.monotonic() - began < 10
 
 
 async def test_a_cancelled_caller_does_not_affect_other_calls(opened: Open, diary: Path) -> None:
     async with opened(own=stdio(env={"DIARY": str(diary)})) as servers:
         before = await value(servers, "own", "pid")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(servers.call_tool, "own", "wait", {"seconds": 30})
+            tasks.start_soon(servers.call_tool, "own", "wait", {"seconds": 3600})
             await noted(diary, "wait")
-            began = time.monotonic()
             tasks.cancel_scope.cancel()
-        assert time.monotonic() - began < 5
         assert await value(servers, "own", "pid") == before
 
 
@@ -284,17 +284,14 @@ async def test_closing_ends_calls_under_way_with_an_error_and_leaves_no_child(di
 
     async def ask(servers: Servers, server: str, tool: str) -> None:
         try:
-            await servers.call_tool(server, tool, {"seconds": 30})
+            await servers.call_tool(server, tool, {"seconds": 3600})
         except HostError as exc:
             failures.append(exc)
 
-    async with anyio.create_task_group() as tasks:
-        async with open_servers(catalogue, {}) as servers:
-            tasks.start_soon(ask, servers, "own", "wait")
-            tasks.start_soon(ask, servers, "starting", "x")
-            await noted(diary, "wait")
-            began = time.monotonic()
-        assert time.monotonic() - began < 10
+    async with anyio.create_task_group() as tasks, open_servers(catalogue, {}) as servers:
+        tasks.start_soon(ask, servers, "own", "wait")
+        tasks.start_soon(ask, servers, "starting", "x")
+        await noted(diary, "wait")
     assert sorted(map(str, failures)) == [
         "MCP server 'own' was closed before it answered tools/call 'wait'",
         "MCP server 'starting' was closed before it answered tools/call 'x'",
@@ -320,8 +317,6 @@ async def test_a_server_that_does_not_exit_is_killed_with_its_child_processes(
     async with open_servers(declared(own=script(stubborn)), {}) as servers:
         assert await value(servers, "own", "plain", {"text": "x"}) == "x"
         assert len(set(children()) - alive) == 2
-        began = time.monotonic()
-    assert time.monotonic() - began < 10
     assert set(children()) <= alive
 
 
@@ -331,7 +326,7 @@ async def test_cancelling_the_surrounding_scope_closes_the_servers(diary: Path) 
 
     async def house() -> None:
         async with open_servers(catalogue, {}) as servers:
-            await servers.call_tool("own", "wait", {"seconds": 30})
+            await servers.call_tool("own", "wait", {"seconds": 3600})
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(house)
@@ -370,7 +365,7 @@ async def test_ctrl_c_in_the_middle_of_a_call_leaves_no_child(diary: Path) -> No
         await noted(diary, "wait")
         servers = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             stderr = b"".join([piece async for piece in process.stderr])
             assert await process.wait() == 130
     assert (len(servers), stderr) == (1, b"error: interrupted\n")
@@ -382,5 +377,5 @@ async def test_a_refusal_without_a_message_is_an_error_at_once(opened: Open) -> 
         server.on("/mcp", Json({"error": {"code": -32000}}, status=429))
         web = {"transport": "http", "url": f"{server.url}/mcp", "timeout": 20}
         async with opened(web=web) as servers:
-            with anyio.fail_after(10), pytest.raises(ServerRefused, match="429 Too Many Requests"):
+            with anyio.fail_after(60), pytest.raises(ServerRefused, match="429 Too Many Requests"):
                 await servers.list_tools("web")

@@ -258,7 +258,7 @@ for line in sys.stdin:
 
 
 async def test_answers_of_the_wrong_shape_are_errors(opened: Open) -> None:
-    async with opened(own=script(BAD_ANSWERS, timeout=20)) as servers:
+    async with opened(own=script(BAD_ANSWERS, timeout=60)) as servers:
         with pytest.raises(
             ServerMalformed,
             match=r"to tools/list is not valid MCP: tools\[0\]\.inputSchema: field required$",

@@ -43,7 +43,7 @@ class Inspector:
             capture_output=True,
             text=True,
             check=False,
-            timeout=50,
+            timeout=60,
         )
         assert ran.returncode == code, ran.stderr or ran.stdout
         return json.loads(ran.stdout)

@@ -234,7 +234,7 @@ async def test_progress_of_a_tool_is_reported_while_it_works(host: Host) -> None
         seen.append((progress, total, message))
         RECEIVED[-1].set()
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with client(host) as connected:
             answer = await connected.call_tool("steps", {}, progress_callback=note)
     assert answer.structured_content == {"result": "done"}
@@ -285,7 +285,7 @@ async def test_the_command_serves_one_client_over_standard_input_and_output(
 ) -> None:
     app = make_app({"assistants/tea/package.yao": '{"name": "Tea"}'})
     server = StdioServerParameters(command=str(COMMAND), args=["mcp", "serve", "--app", str(app)])
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         async with Client(server) as connected:
             assert "ask" in await names(connected)
 

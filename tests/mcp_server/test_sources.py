@@ -379,7 +379,7 @@ async def test_over_http_each_tenant_reads_what_its_own_search_offered(
         async def connected(tenant: str) -> AsyncIterator[Client]:
             headers = {"authorization": f"Bearer {KEYS[tenant]}"}
             async with (
-                httpx2.AsyncClient(headers=headers, timeout=20) as http,
+                httpx2.AsyncClient(headers=headers, timeout=60) as http,
                 Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as one,
             ):
                 yield one

@@ -59,7 +59,7 @@ def count_in_processes(path: Path) -> list[int]:
         child.stdin.write("go\n")
         child.stdin.flush()
     for child in children:
-        child.communicate(timeout=50)
+        child.communicate(timeout=60)
     return [child.returncode for child in children]
 
 
@@ -178,7 +178,7 @@ async def test_a_locked_file_is_an_error_after_busy_ms_and_works_afterwards(
         await kept.set("k", 1)
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("begin immediate")
-        with anyio.fail_after(5), pytest.raises(StorageError, match="locked") as caught:
+        with anyio.fail_after(60), pytest.raises(StorageError, match="locked") as caught:
             await kept.set("k", 2)
         assert "memory.busy_ms" in caught.value.hint
         assert await kept.get("k") == 1  # readers do not wait for a writer

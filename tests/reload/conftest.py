@@ -45,7 +45,7 @@ class Author:
         return await self.host.reload(paths)
 
     async def ask(self, assistant: str = "a", **requested: Any) -> list[Event]:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with self.host.stream(assistant, "hello", **requested) as events:
                 return [event async for event in events]
 

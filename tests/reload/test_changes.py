@@ -34,7 +34,7 @@ async def watched(app: Path) -> AsyncIterator[ObjectReceiveStream[frozenset[Path
 async def seen(receive: ObjectReceiveStream[frozenset[Path]], wanted: set[Path]) -> set[Path]:
     """What is reported until everything wanted was."""
     found: set[Path] = set()
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not wanted <= found:
             found |= await receive.receive()
     return found
@@ -57,7 +57,7 @@ async def test_a_watch_that_follows_another_begins_with_what_that_one_did_not_fi
     app = make_app(APP)
     hook, package = app / "assistants/a/index.ts", app / "assistants/a/package.yao"
     before = stamps(app)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with aclosing(changes(app, before)) as batches:
             hook.write_text("22", encoding="utf-8")
             assert await anext(batches) == {hook}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import anyio
 import pytest
 
 from groundhook import open_host
@@ -194,16 +193,6 @@ async def test_an_assistant_broken_from_the_start_is_reported_and_the_rest_works
         swap = await host.reload()
         assert [problem.code for problem in swap.problems] == [HookSyntaxError.code]
         assert await Author(app, host).version("b") is None
-
-
-async def test_a_swap_takes_less_than_200_ms(author: Author) -> None:
-    took = []
-    for version in range(2, 7):
-        swap = await author.save(assistants__a__index_ts=HOOK.replace("VERSION", str(version)))
-        took.append(swap.took_ms)
-    assert min(took) < 200, took  # the least of several: others may be using the machine
-    with anyio.fail_after(5):
-        assert await author.version() == 6
 
 
 async def test_the_models_of_users_and_teams_are_there_after_a_reload_of_models(

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import pytest
 
 from groundhook.core.errors import RerankError
@@ -143,12 +143,12 @@ async def test_the_deadline_holds_whatever_the_client_does(
     name: str, loopback: Loopback, how: str
 ) -> None:
     await rank(name, loopback, Json(body(name, [(0, 0.5)])))  # the client is imported
-    began = time.perf_counter()
-    with pytest.raises(RerankError, match=f"'{name}' did not answer within 300 ms"):
-        await rank(
-            name, loopback, Hang() if how == "hangs" else Trickle(b" " * 10_000), timeout_ms=300
-        )
-    assert time.perf_counter() - began < 5
+    endless = Hang() if how == "hangs" else Trickle(b" " * 10_000)
+    with (
+        anyio.fail_after(60),
+        pytest.raises(RerankError, match=f"'{name}' did not answer within 300 ms"),
+    ):
+        await rank(name, loopback, endless, timeout_ms=300)
 
 
 async def test_an_oversized_answer_is_an_error(loopback: Loopback) -> None:

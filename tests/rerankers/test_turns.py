@@ -61,7 +61,7 @@ async def turn(
     }
     models = {"a": scripted("Fine."), "judge": scripted({"text": "no data", "times": 0})}
     found: Any = {"kb": CannedSource({"*": FOUND})}
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         async with (
             open_host(
                 make_app(written),

@@ -38,7 +38,7 @@ async def host(app: Path) -> AsyncIterator[Host]:
 
 
 async def ask(host: Host, assistant: str, question: str, **requested: Any) -> list[Event]:
-    with anyio.fail_after(50):
+    with anyio.fail_after(60):
         async with host.stream(assistant, question, **requested) as events:
             return [event async for event in events]
 

@@ -104,7 +104,7 @@ class Served:
         return httpx.Client(
             base_url=self.url,
             headers={**given, **headers},
-            timeout=20,
+            timeout=60,
             transport=Scanned(
                 Spread(self.ports) if self.ports else httpx.HTTPTransport(), self.app
             ),
@@ -202,7 +202,7 @@ def serving(app: Path, *, reload: bool = False, workers: int = 1) -> Iterator[Se
             yield Served(f"http://127.0.0.1:{port}", app)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
 
 

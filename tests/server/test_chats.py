@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,7 @@ async def test_of_two_questions_at_once_one_is_taken(served: Served) -> None:
         chat = chat_of(client, "late")
         path = f"/api/chats/{chat}/turns"
         statuses: list[int] = []
+        answered = threading.Barrier(6)
 
         def ask_in(text: str) -> None:
             with (
@@ -113,6 +115,7 @@ async def test_of_two_questions_at_once_one_is_taken(served: Served) -> None:
                 own.stream("POST", path, json={"text": text}) as answer,
             ):
                 statuses.append(answer.status_code)
+                answered.wait(60)  # who leaves ends its turn, and another could be taken
 
         async with anyio.create_task_group() as tasks:
             for n in range(6):
@@ -210,17 +213,17 @@ def test_after_a_kill_the_chat_has_what_was_said_and_goes_on(
     headers = {"authorization": f"Bearer {OTHER}"}
     with (
         started(app) as (process, at),
-        httpx.Client(base_url=at["url"], headers=headers, timeout=30) as client,
+        httpx.Client(base_url=at["url"], headers=headers, timeout=60) as client,
     ):
         chat = chat_of(client, "late")
         with client.stream("POST", f"/api/chats/{chat}/turns", json={"text": "Hello?"}) as answer:
             turn = answer.headers["x-groundhook-turn"]
             process.send_signal(signal.SIGKILL)
-            process.wait(10)
+            process.wait(60)
     end_leases(app, store)
     with (
         started(app) as (_, at),
-        httpx.Client(base_url=at["url"], headers=headers, timeout=30) as client,
+        httpx.Client(base_url=at["url"], headers=headers, timeout=60) as client,
     ):
         events = sse(client.get(f"/api/turns/{turn}/events"))
         assert [data["type"] for _, _, data in events[-2:]] == ["error", "stream_end"]
@@ -241,8 +244,8 @@ def test_another_process_reads_and_stops_a_turn_of_a_chat(
     with (
         started(app) as (_, one),
         started(app) as (_, two),
-        httpx.Client(base_url=one["url"], headers=headers, timeout=30) as first,
-        httpx.Client(base_url=two["url"], headers=headers, timeout=30) as second,
+        httpx.Client(base_url=one["url"], headers=headers, timeout=60) as first,
+        httpx.Client(base_url=two["url"], headers=headers, timeout=60) as second,
     ):
         chat = chat_of(first, "late")
         with first.stream("POST", f"/api/chats/{chat}/turns", json={"text": "?"}) as running:

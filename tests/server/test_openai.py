@@ -103,7 +103,7 @@ def test_leaving_in_the_middle_stops_the_turn_at_once(client: OpenAI, served: Se
     with served.client() as reader:
         began = time.monotonic()
         while reader.get(f"/api/turns/{turn}").json()["state"] == "running":
-            assert time.monotonic() - began < 20  # bench.serve measures how soon
+            assert time.monotonic() - began < 60  # bench.serve measures how soon
         assert reader.get(f"/api/turns/{turn}").json()["error"]["code"] == "stopped"
 
 

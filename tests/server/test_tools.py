@@ -132,7 +132,7 @@ def test_a_tool_whose_client_leaves_is_stopped(serve: Serve, accept: str) -> Non
                 "/api/tools/waits",
                 params={"assistant": "waiting"},
                 json={},
-                timeout=httpx.Timeout(20, read=0.5),
+                timeout=httpx.Timeout(60, read=0.5),
             ).raise_for_status()
         # One that goes on ends at a limit, with another status.
         while calls not in (figures := client.get("/metrics").text):
@@ -144,7 +144,7 @@ def test_a_tool_whose_client_leaves_is_stopped(serve: Serve, accept: str) -> Non
 async def connected(house: Served, key: str, path: str = "/mcp") -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {key}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=20) as http,
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
         Client(streamable_http_client(f"{house.url}{path}", http_client=http)) as client,
     ):
         yield client

@@ -268,7 +268,7 @@ async def test_turns_that_begin_together_are_no_more_than_are_allowed(serve: Ser
     headers = {"authorization": f"Bearer {LOCAL}"}
     statuses: list[int] = []
     with serve(limits={"turns_at_once": 2, "turns_per_minute": 1000}) as served:
-        async with httpx.AsyncClient(base_url=served.url, headers=headers, timeout=20) as client:
+        async with httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60) as client:
 
             async def begin() -> None:
                 async with client.stream("POST", "/api/turns", json=ask) as answer:

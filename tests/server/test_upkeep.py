@@ -45,7 +45,7 @@ async def test_files_that_cannot_be_watched_are_logged_once_and_watched_as_soon_
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = make_app(APP)
-    with anyio.fail_after(20), log_lines() as lines:
+    with anyio.fail_after(60), log_lines() as lines:
         async with open_host(app, environment={}) as host, anyio.create_task_group() as tasks:
             with monkeypatch.context() as patch:
                 patch.setitem(sys.modules, "watchfiles", None)  # as if it were not installed
@@ -66,6 +66,6 @@ async def test_old_chats_are_removed_also_when_chats_are_switched_off(make_app: 
         old = Chat(id="old", assistant_id="plain", made_at=1, changed_at=1)
         await host.chats.chats.make(Owner(), old)
         write(app, {"agent/agent.yml": AGENT})
-        with serving(app), anyio.fail_after(10):
+        with serving(app), anyio.fail_after(60):
             while (await host.chats.chats.list(Owner(), Page())).chats:
                 pass

@@ -67,7 +67,7 @@ def run_tests(make_app: MakeApp) -> RunTests:
 
 async def rerun(app: Path, *, record: bool = False, assistants: tuple[str, ...] = ()) -> Ran:
     results, ends = list[Result](), list[FileEnd]()
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         async with open_runner(app, record=record, environment={}) as runner:
             async for result in runner.run(assistants):
                 (results if isinstance(result, Result) else ends).append(result)  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ async def test_a_recording_is_played_when_the_sources_are_gone(run_tests: RunTes
     assert "no recording of this model call" in unrecorded.why()
     app = unrecorded.app
     await filled(app)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         recorded = await rerun(app, record=True)
     assert recorded.outcome == {"asks": "passed"}, recorded.why()
     assert [end.written for end in recorded.ends] == [True]

@@ -210,7 +210,7 @@ async def test_a_model_of_the_assistants_own_folder_is_asked_for_json(
     async with open_host(app, environment={}, tools=[tool(work)]) as host:
         outcome = await host.tool("work", assistant="a")
         unknown = await host.tool("work")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with host.stream("a", "Hello?") as events:
                 end = [event async for event in events][-1]
     assert outcome.result == [{"documents": [{"id": 1}]}] * 2, outcome.error
@@ -235,26 +235,20 @@ async def test_cancelling_a_turn_ends_the_requests_of_its_tools(
             "connectors/slow.conn.yao": json.dumps(connector),
         }
     )
-    stopped: list[float] = []
+    stopped = anyio.Event()
 
     async def work(_: Nothing, scope: ToolScope) -> Any:
         try:
             await scope.models.complete("slow", [Message(role="user", content="Hi.")])
         finally:
-            stopped.append(anyio.current_time())
+            stopped.set()
 
-    took: list[float] = []
+    server.on(PATH, Hang())
     async with open_host(app, environment={}, tools=[tool(work)]) as host:
-        # Within 100 ms, once in a few attempts: other programs may hold a core.
-        while len(took) < 5 and min(took, default=1) >= 0.1:
-            server.on(PATH, Hang())
-            before = len(server.requests)
-            with anyio.fail_after(20):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(host.tool, "work")
-                    while len(server.requests) == before:
-                        await anyio.lowlevel.checkpoint()
-                    cancelled = anyio.current_time()
-                    tasks.cancel_scope.cancel()
-            took.append(stopped[-1] - cancelled)
-    assert min(took) < 0.1
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(host.tool, "work")
+                await server.until_requested()
+                tasks.cancel_scope.cancel()
+        assert stopped.is_set()
+        assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 60)

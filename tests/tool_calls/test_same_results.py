@@ -227,7 +227,7 @@ async def through_a_model(served: Served, calls: Calls) -> list[Ended]:
 
 
 async def through_http(served: Served, calls: Calls) -> list[Ended]:
-    async with httpx2.AsyncClient(headers=HEADERS, timeout=20) as http:
+    async with httpx2.AsyncClient(headers=HEADERS, timeout=60) as http:
         answers = [
             (await http.post(f"{served.url}/api/tools/{name}?assistant=a", json=given)).json()
             for name, given in calls
@@ -247,7 +247,7 @@ async def through_mcp(served: Served, calls: Calls) -> list[Ended]:
 async def through_mcp_over_http(served: Served, calls: Calls) -> list[Ended]:
     url = f"{served.url}/mcp?assistant=a"
     async with (
-        httpx2.AsyncClient(headers=HEADERS, timeout=20) as http,
+        httpx2.AsyncClient(headers=HEADERS, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         listed = {tool.name for tool in (await client.list_tools()).tools}
@@ -307,7 +307,7 @@ async def test_the_same_call_has_the_same_result_at_every_door(
     served: Served, expected: Mapping[str, Ended], door: Door
 ) -> None:
     calls = CALLS[2:3] if door is through_the_command else CALLS  # each call is a process there
-    with anyio.fail_after(50):
+    with anyio.fail_after(60):
         *found, wrong = await door(served, [*calls, WRONG])
     assert found == [expected[name] for name, _ in calls]
     assert wrong == expected[""]

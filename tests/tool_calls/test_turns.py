@@ -27,7 +27,7 @@ HOSTILE = {
 async def turn(
     app: Path, model: Any, messages: Any = "pears?", **requested: Any
 ) -> tuple[list[Event], list[str]]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             open_host(app, environment={}, plugins=[LISTS], connectors={"citing": model}) as host,
             host.stream("a", messages, **requested) as events,

@@ -575,7 +575,7 @@ async def test_a_memory_is_read_while_another_program_writes(make_app: MakeApp) 
         made = await call(host, "remember", note, me)
     async with open_host(app) as host:
         texts = app / ".groundhook/texts.sqlite"
-        with closing(sqlite3.connect(texts, isolation_level=None)) as other, anyio.fail_after(5):
+        with closing(sqlite3.connect(texts, isolation_level=None)) as other, anyio.fail_after(60):
             other.execute("begin immediate")
             arguments = {"doc_id": made["id"], "collection": "own"}
             assert (await call(host, "fetch", arguments, me))["content"] == note["content"]

@@ -44,7 +44,7 @@ async def turn(
         **(models or {}),
     }
     connectors = {id: scripted(*script) for id, script in scripts.items()}
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with (
             open_host(
                 make_app(files),
@@ -691,7 +691,7 @@ async def test_leaving_the_turn_stops_the_called_assistant(make_app: MakeApp) ->
         "kb/docs.kb.yao": '{"name": "Docs"}',
     }
     held = CannedSource({"*": ()}, gate=anyio.Event())
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         models = {"a": scripted(), "b": scripted()}
         async with open_host(
             make_app(files), environment={}, sources={"kb": held}, connectors=models

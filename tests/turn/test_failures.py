@@ -187,7 +187,7 @@ async def test_a_host_that_is_closed_ends_its_turns_and_says_so(make_app: MakeAp
                 if event.type == "search_start":
                     searching.set()
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with (
             anyio.create_task_group() as tasks,
             open_host(

@@ -61,7 +61,7 @@ async def test_a_hundred_turns_at_once_half_of_them_left_leave_nothing_behind(
                 if seen > after:
                     break
 
-    with anyio.fail_after(50):
+    with anyio.fail_after(60):
         async with open_host(
             app,
             environment={},
@@ -104,7 +104,7 @@ async def test_turns_above_the_bound_wait_and_above_the_queue_they_are_refused(
         async with host.stream("a", "question") as events:
             ended.append([event async for event in events][-1].type)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             open_host(
                 app,
@@ -158,7 +158,7 @@ async def test_processes_that_serve_one_app_share_a_hook_worker_for_each_core(
         options=ConnectorOptions(script=({"text": "Yes.", "times": 0},)),
     )
     others = _held()[2]
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             open_host(
                 app_of(make_app),

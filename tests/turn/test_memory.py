@@ -41,7 +41,7 @@ class App:
         self, hook: str, identity: Identity | None = ANN, chat: str = "c1", assistant: str = "a"
     ) -> list[Event]:
         (self.folder / f"assistants/{assistant}/index.ts").write_text(hook, encoding="utf-8")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with self.host.stream(
                 assistant, "q", identity=identity, options={"chat_id": chat}
             ) as events:
@@ -276,7 +276,7 @@ async def test_counters_of_many_turns_at_once_lose_nothing(app: App) -> None:
         async with app.host.stream("a", "q", identity=ANN) as events:
             assert not of([event async for event in events], "error")
 
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             for _ in range(10):
                 tasks.start_soon(turn)

@@ -80,7 +80,7 @@ async def test_a_message_reaches_the_client_while_the_hook_still_runs(make_app: 
     held = CannedSource({"*": ()}, gate=gate)
     app = app_with(make_app, PLAIN, index_ts=hook)
     seen: list[str] = []
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with (
             open_host(
                 app, environment={}, sources={"web": held}, connectors={"script": scripted("Fine.")}

@@ -59,7 +59,7 @@ class App:
     async def _events(self, body: str, identity: Identity) -> list[Any]:
         hook = f"function Create(ctx: any) {{ {body} }}"
         (self.folder / "assistants/a/index.ts").write_text(hook, encoding="utf-8")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             async with self.host.stream("a", "q", identity=identity) as events:
                 return [event async for event in events]
 

@@ -70,7 +70,7 @@ async def turn(
     app: Path, messages: Any, library: Library, connector: ScriptedConnector | None = None
 ) -> list[Event]:
     model = connector or scripted("Fine.")
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with open_host(
             app, environment={}, sources={"kb": library}, connectors={"script": model}
         ) as host:

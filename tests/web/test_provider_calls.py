@@ -75,7 +75,7 @@ def desk(*script: SourceError | None, gate: anyio.Event | None = None) -> Desk:
 
 
 async def until_requested(provider: Scripted, times: int = 1) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while len(provider.requests) < times:
             await anyio.lowlevel.checkpoint()
 
@@ -87,7 +87,7 @@ async def cancel_while_asking(at: Desk, **requested: Any) -> None:
         tasks.start_soon(partial(at.ask, **requested))
         await until_requested(at.provider, times + 1)
         tasks.cancel_scope.cancel()
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while not at.provider.cancelled:
             await anyio.lowlevel.checkpoint()
 
@@ -254,11 +254,9 @@ async def test_a_permanent_failure_is_not_retried(error: SourceError) -> None:
 
 
 async def test_a_retry_beyond_the_deadline_is_not_waited_for() -> None:
-    at = desk(passing(SourceRateLimited, after=60))
-    began = anyio.current_time()
-    with pytest.raises(SourceRateLimited):
-        await at.ask(timeout=2.0)
-    assert anyio.current_time() - began < 1
+    at = desk(passing(SourceRateLimited, after=3600))
+    with anyio.fail_after(60), pytest.raises(SourceRateLimited):
+        await at.ask(timeout=600)
     assert len(at.provider.requests) == 1
 
 

@@ -180,12 +180,12 @@ async def test_a_slow_body_exceeds_the_deadline_and_is_closed(server: Loopback) 
     server.on("/", Trickle(b"x" * 1000, pause=0.01))
     async with declared(server, timeout_ms=300) as client:
         with (
-            anyio.fail_after(5),
+            anyio.fail_after(60),
             pytest.raises(SourceTimeout, match=r"'127.0.0.1' did not answer in full within 300 ms"),
         ):
             await client.request("GET", server.url)
 
-        assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 5)
+        assert await anyio.to_thread.run_sync(server.requests[0].left.wait, 60)
 
 
 async def test_the_deadline_holds_for_a_silent_host_or_resolver(server: Loopback) -> None:
@@ -195,19 +195,19 @@ async def test_the_deadline_holds_for_a_silent_host_or_resolver(server: Loopback
 
     server.on("/", Hang())
     async with declared(server, timeout_ms=50) as client:
-        with anyio.fail_after(5), pytest.raises(SourceTimeout, match=r"http.timeout_ms"):
+        with anyio.fail_after(60), pytest.raises(SourceTimeout, match=r"http.timeout_ms"):
             await client.request("GET", server.url)
     async with GuardedClient(
         HttpSettings(hosts=("slow.example",), timeout_ms=50), resolve=forever
     ) as client:
-        with anyio.fail_after(5), pytest.raises(SourceTimeout, match=r"'slow.example'"):
+        with anyio.fail_after(60), pytest.raises(SourceTimeout, match=r"'slow.example'"):
             await client.request("GET", "http://slow.example/")
 
 
 async def test_the_deadline_is_for_all_redirects_together(server: Loopback) -> None:
     server.on("/", Json({}, 302, location="/"))
     async with declared(server, timeout_ms=80, redirects=1_000_000) as client:
-        with anyio.fail_after(5), pytest.raises(SourceTimeout):
+        with anyio.fail_after(60), pytest.raises(SourceTimeout):
             await client.request("GET", server.url)
 
 
@@ -215,7 +215,7 @@ async def test_a_caller_may_shorten_the_timeout_but_not_extend_it(server: Loopba
     server.on("/", Hang())
     async with declared(server, timeout_ms=80) as client:
         for requested, held in ((20, "20 ms"), (1e9, "80 ms")):
-            with anyio.fail_after(5), pytest.raises(SourceTimeout, match=held):
+            with anyio.fail_after(60), pytest.raises(SourceTimeout, match=held):
                 await client.request("GET", server.url, timeout_ms=requested)
 
 
@@ -231,7 +231,7 @@ async def test_leaving_the_client_closes_its_connections(server: Loopback) -> No
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
 
-        assert await anyio.to_thread.run_sync(server.requests[1].left.wait, 5)
+        assert await anyio.to_thread.run_sync(server.requests[1].left.wait, 60)
 
 
 # ---- what can go wrong
@@ -274,7 +274,7 @@ async def test_a_name_without_an_address_is_an_error(names: Names) -> None:
 
 async def test_a_name_that_the_machine_cannot_resolve_is_an_error() -> None:
     async with GuardedClient(HttpSettings(hosts=("*.invalid",))) as client:
-        with anyio.fail_after(20), pytest.raises(SourceError, match=r"'x.invalid' cannot be found"):
+        with anyio.fail_after(60), pytest.raises(SourceError, match=r"'x.invalid' cannot be found"):
             await client.request("GET", "http://x.invalid/")
 
 

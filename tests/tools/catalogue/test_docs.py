@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from groundhook.core.types.sync import SyncSettings
 from groundhook.toolkits.catalogue.answers import (
     Dataset,
@@ -22,7 +20,6 @@ from tests.tools.catalogue.conftest import REPOSITORY
 PAGE = (REPOSITORY / "docs/toolkits/catalogue.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.timeout(180)
 def test_everything_that_the_page_shows_happens(tmp_path: Path) -> None:
     assert follow(PAGE, tmp_path) >= 7
 

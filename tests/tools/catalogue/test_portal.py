@@ -23,7 +23,6 @@ from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Html
 from tests.tools.catalogue.conftest import NOW, MakeCatalogue, found
 
-pytestmark = pytest.mark.timeout(180)  # each starts processes, which a busy machine delays
 GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; main()")
 
 
@@ -38,7 +37,7 @@ def groundhook(app: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         [*GROUNDHOOK, *arguments, "--app", str(app)],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=60,
         check=False,
     )
 
@@ -237,4 +236,4 @@ def _synced_and_killed(app: Path, portal: Ckan, chance: random.Random, round: in
             timer.start()
 
     portal.touched = kill
-    return process.wait(50) == -signal.SIGKILL
+    return process.wait(60) == -signal.SIGKILL
