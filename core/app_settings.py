@@ -208,7 +208,9 @@ class TurnsSettings(Value):
     characters: int = Field(
         default=1_000_000,
         ge=1,
-        description="Maximum characters of text in the messages of one request, without images",
+        description=(
+            "Maximum characters of text in the messages of one request, without images and files"
+        ),
     )
 
 

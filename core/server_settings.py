@@ -150,7 +150,13 @@ class LimitSettings(Value):
         default=200, ge=1, le=MOST_ENTRIES, description="Most messages of one request"
     )
     message_kb: int = Field(
-        default=256, ge=1, description="Largest size of all messages of one request, in kB"
+        default=256, ge=1, description="Text of all messages of one request, in kB, without images"
+    )
+    image_mb: float = Field(
+        default=8, gt=0, le=100, description="Largest image or file of a message, in MB"
+    )
+    images_mb: float = Field(
+        default=16, gt=0, le=200, description="Images and files of one request together, in MB"
     )
     storage: str = Field(
         default="memory",

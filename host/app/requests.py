@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from groundhook.core.app_settings import TurnsSettings
 from groundhook.core.errors import UsageError
 from groundhook.core.types.base import dotted, validate_known, validation_problems, well_formed
+from groundhook.core.types.media import is_media
 from groundhook.core.types.turn import Message, TurnOptions
 
 USUAL_LIMITS = TurnsSettings()
@@ -61,13 +62,14 @@ def conversation(
 
 
 def _count_characters(value: Any) -> int:
-    """Return the characters of text in a message or a part of one, without those of images."""
+    """Return the characters of text in a message or a part of one, without those of images and
+    files."""
     match value:
         case str():
             return len(value)
         case Message():
             return _count_characters(dict(value))
-        case {"type": "image_url"}:
+        case Mapping() if is_media(value):
             return 0
         case Mapping():
             return sum(map(_count_characters, value.values()))

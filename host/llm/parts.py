@@ -13,22 +13,9 @@ from typing import Any
 from groundhook.core.concealed import shortened
 from groundhook.core.ports import Notice
 from groundhook.core.types.connector_spec import ConnectorSpec
+from groundhook.core.types.media import MEDIA
 from groundhook.core.types.turn import Message
 
-# From the type of a part to the capability that it needs, and the word for it.
-NEEDS = {
-    "image_url": ("vision", "image"),
-    "image": ("vision", "image"),
-    "input_image": ("vision", "image"),
-    "file": ("files", "file"),
-    "document": ("files", "file"),
-    "input_file": ("files", "file"),
-    "input_audio": ("audio", "audio"),
-    "audio": ("audio", "audio"),
-    "audio_url": ("audio", "audio"),
-    "video_url": ("video", "video"),
-    "video": ("video", "video"),
-}
 TEXTS = ("text", "input_text", "output_text")
 LONGEST_NAME = 100  # characters of a name in a note
 _NAMES = ("filename", "file_name", "name", "title")
@@ -44,10 +31,10 @@ Reads = Callable[[Mapping[str, Any]], bool]
 def can_read(part: Mapping[str, Any], spec: ConnectorSpec, defaults: Mapping[str, bool]) -> bool:
     """Return whether a model has the capability that a part needs. `defaults` is what models of the
     connector's type can do where its file does not say it."""
-    kind = part.get("type", "")
+    kind = str(part.get("type"))
     if kind in TEXTS:
         return isinstance(part.get("text"), str)
-    needed = NEEDS[kind][0] if kind in NEEDS else ""
+    needed = MEDIA[kind][0] if kind in MEDIA else ""
     return bool(needed) and spec.can(needed, defaults.get(needed, False))
 
 
@@ -82,7 +69,7 @@ def note(part: Mapping[str, Any]) -> str:
 def _describe(part: Mapping[str, Any]) -> str:
     """Return `file report.pdf, application/pdf, 12 kB`, with what is known of it."""
     kind = str(part.get("type", ""))
-    word = NEEDS[kind][1] if kind in NEEDS else f"part of type {shortened(kind, 40)!r}"
+    word = MEDIA[kind][1] if kind in MEDIA else f"part of type {shortened(kind, 40)!r}"
     levels = [part, *(value for value in part.values() if isinstance(value, Mapping))]
     name = shortened(_find(levels, _NAMES), LONGEST_NAME)
     content = _find(levels, _CONTENTS)

@@ -87,7 +87,7 @@ def reads(part: Mapping[str, Any], spec: ConnectorSpec) -> bool:
     does not say it: images anywhere, files at OpenAI alone."""
     of_openai = urlsplit(spec.options.host or OPENAI).hostname == "api.openai.com"
     defaults = {"vision": True, "files": of_openai}
-    return part.get("type") in PARTS and can_read(part, spec, defaults)
+    return str(part.get("type")) in PARTS and can_read(part, spec, defaults)
 
 
 def _wire(message: Message, spec: ConnectorSpec) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from groundhook.core.types.base import (
     validation_problems,
     well_formed,
 )
+from groundhook.core.types.media import is_media
 from groundhook.core.types.serialisation import is_language_tag, no_language_tag
 from groundhook.core.types.turn import (
     Client,
@@ -40,6 +41,8 @@ Model = TypeVar("Model", bound=Value)
 
 DEEPEST = 60
 MOST_SOURCES = 20
+MOST_IMAGES = 64  # of a body that is larger than `body_kb`
+MOST_DESCRIPTION = 4096  # bytes of an image or a file beside its content
 METADATA_KB = 16
 HEADER_LENGTH = 1000  # of Referer and Accept for hooks
 # Descriptions of keys that several bodies have.
@@ -47,6 +50,7 @@ SEARCH = "Force a search, or forbid it"
 OPTIONS = "`AskOptions`"
 DATA = "`AskedData`"
 LEAVING = "`stop` or `continue`: what becomes of the turn when its reader leaves"
+_ENCODED = b";base64,"
 _JSON_TYPE = re.compile(r"application/(?:[\w.-]+\+)?json\s*(?:;\s*charset=\"?utf-8\"?\s*)?", re.I)
 
 
@@ -101,7 +105,9 @@ class TurnRequest(Value):
 async def read_body(request: Request, limits: LimitSettings) -> bytes:
     """Return the bytes of the body. Raises Refused if it is too large, arrives too slowly or is not
     JSON."""
-    most = limits.body_kb * 1024
+    own = limits.body_kb * 1024
+    # Base64 is a third longer than what it encodes.
+    most = own + round(limits.images_mb * 4 / 3 * 1024 * 1024)
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Refused("wrong_type", "compressed bodies are not accepted")
     # Pages of other sites may send a form with this server's cookie, but no JSON.
@@ -121,7 +127,22 @@ async def read_body(request: Request, limits: LimitSettings) -> bytes:
             raise Refused("usage", "the client left before it had sent its body") from None
     if slow.cancelled_caught:
         raise Refused("usage", f"the body took longer than {limits.body_s:g} s", headers=_CLOSE)
+    if len(body) > own and len(body) - _count_encoded(body) > own:
+        raise _too_large_error(limits)
     return bytes(body)
+
+
+def _count_encoded(body: bytes | bytearray) -> int:
+    """Return the bytes of the images and files in a body: of at most MOST_IMAGES strings after
+    `;base64,`. Nothing in them is parsed, so they may be larger than the rest."""
+    total = end = 0
+    for _ in range(MOST_IMAGES):
+        start = body.find(_ENCODED, end)
+        end = body.find(b'"', start) if start >= 0 else -1
+        if end < 0:
+            break
+        total += end - start
+    return total
 
 
 # The rest of the body is not read, so no other request can follow on the connection.
@@ -129,7 +150,12 @@ _CLOSE = {"connection": "close"}
 
 
 def _too_large_error(limits: LimitSettings) -> Refused:
-    return Refused("too_large", f"a body has at most {limits.body_kb} kB", headers=_CLOSE)
+    return Refused(
+        "too_large",
+        f"a body has at most {limits.body_kb} kB (server.limits.body_kb) beside images and files,"
+        f" and these at most {limits.images_mb:g} MB together (images_mb)",
+        headers=_CLOSE,
+    )
 
 
 def parse_json(body: bytes) -> Any:
@@ -232,12 +258,34 @@ def check_lengths(messages: Sequence[Message], limits: LimitSettings) -> tuple[M
         raise WrongRequest("messages: should have at least one entry")
     if len(messages) > limits.messages:
         raise WrongRequest(f"messages: at most {limits.messages} are accepted")
-    size = sum(len(message.model_dump_json()) for message in messages)
+    size = sum(map(_count_text, messages))
     if size > limits.message_kb * 1024:
-        raise WrongRequest(f"messages: at most {limits.message_kb} kB together are accepted")
+        raise WrongRequest(
+            f"messages: at most {limits.message_kb} kB of text together are accepted"
+            " (server.limits.message_kb)"
+        )
     for n, message in enumerate(messages):
+        _check_media(message, n, limits)
         _check_parts(message, n)
     return tuple(messages)
+
+
+def _count_text(message: Message) -> int:
+    """Return the bytes of a message without its images and files."""
+    if isinstance(message.content, list):
+        rest = [part for part in message.content if not is_media(part)]
+        message = message.model_copy(update={"content": rest})
+    return len(message.model_dump_json())
+
+
+def _check_media(message: Message, n: int, limits: LimitSettings) -> None:
+    most = limits.image_mb * 4 / 3 * 1024 * 1024 + MOST_DESCRIPTION
+    for part in message.content if isinstance(message.content, list) else ():
+        if is_media(part) and len(json.dumps(part)) > most:
+            raise WrongRequest(
+                f"messages[{n}]: an image or a file has at most {limits.image_mb:g} MB"
+                " (server.limits.image_mb)"
+            )
 
 
 def _check_parts(message: Message, n: int) -> None:
