@@ -248,6 +248,28 @@ class SqlConversations:
         )
         return turn_in(rows[0]) if rows else None
 
+    async def newest_after(self, owner: Owner, chat: str, id: str, /) -> str:
+        """Return the newest message of the branches that begin with a message. Raises
+        UnknownName."""
+        known = known_id("message", id)
+        rows = await self._threads.read(
+            lambda sql: sql.rows(
+                "select id, parent from messages where owner = :owner and chat_id = :chat"
+                " order by number",
+                owner=owner_key(owner),
+                chat=known_id("chat", chat),
+            )
+        )
+        if all(known != row[0] for row in rows):
+            raise UnknownName("message", id, ())
+        # A message comes after its parent.
+        after, newest = {known}, known
+        for each, parent in rows:
+            if parent in after:
+                after.add(each)
+                newest = each
+        return newest
+
     async def rate(self, owner: Owner, message: str, feedback: Feedback, /) -> None:
         """Keep what the reader thinks of an answer. Raises UnknownName."""
         known = known_id("message", message)

@@ -195,6 +195,11 @@ class Conversations(Protocol):
         """Return the turn of a chat that runs, or None."""
         ...
 
+    async def newest_after(self, owner: Owner, chat: str, id: str, /) -> str:
+        """Return the newest message of the branches that begin with a message: the message itself
+        if nothing follows it. Raises UnknownName."""
+        ...
+
     async def rate(self, owner: Owner, message: str, feedback: Feedback, /) -> None:
         """Keep what the reader thinks of an answer. Raises UnknownName."""
         ...

@@ -9,11 +9,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
+from anyio import to_thread
 from pydantic import Field
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import HostError, UsageError
+from groundhook.core.errors import HostError, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.chats import Chat, ChatMessage, Feedback, Owner
@@ -25,9 +26,10 @@ from groundhook.host.app.turn_recorder import milliseconds
 from groundhook.host.chats.ports import ChatChange, Page, RequestKey, chat_id
 from groundhook.host.output.dialects import markdown
 from groundhook.host.output.dialects.audience import Audience
+from groundhook.host.output.dialects.blocks import blocks_of
 from groundhook.host.output.dialects.kept import events_of, kept
 from groundhook.host.server import request_body
-from groundhook.host.server.api.turns import answer
+from groundhook.host.server.api.turns import answer, wants_blocks
 from groundhook.host.server.problems import Refused
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
@@ -58,6 +60,10 @@ class ChatChanges(Value):
     title: str | None = Field(default=None, max_length=LONGEST_TITLE, description="A new title")
     leaf: str | None = Field(
         default=None, description="A message: the branch that is shown ends there"
+    )
+    branch: str | None = Field(
+        default=None,
+        description="A message: the branch that is shown ends with the newest one after it",
     )
     archived: bool | None = Field(default=None, description="Archive it, or restore it")
 
@@ -92,13 +98,8 @@ class Again(Value):
 async def list_chats(call: Call) -> Response:
     """Return the caller's chats, the last changed first."""
     wanted = call.request.query_params
-    limit = wanted.get("limit", "50")
-    if not (limit.isascii() and limit.isdecimal() and len(limit) < 10):
-        limit = "0"
-    if not 0 < int(limit) <= MOST_LISTED:
-        raise UsageError(f"limit must be 1 to {MOST_LISTED}")
     page = Page(
-        limit=int(limit),
+        limit=_limit(wanted.get("limit", "50")),
         after=wanted.get("after", "")[:200],
         words=wanted.get("q", "")[:200],
         archived=wanted.get("archived") == "1",
@@ -126,24 +127,35 @@ async def create_chat(call: Call) -> Response:
 
 
 async def get_chat(call: Call) -> Response:
-    """Return a chat, with the messages of the branch that is shown."""
+    """Return a chat, with the messages of the branch that is shown and the turn that runs."""
     chat, messages = await _read_branch(call, "")
-    return _json({**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)})
+    running = await call.serving.host.chats.conversations.running(_owner(call), chat.id)
+    body = {
+        **chat.model_dump(mode="json"),
+        "running": running.id if running else "",
+        **await _part(call, messages),
+    }
+    return _json(body)
 
 
 async def get_branch(call: Call) -> Response:
     """Return the messages of a branch."""
     _, messages = await _read_branch(call, call.request.query_params.get("leaf", "")[:100])
-    return _json({"messages": _render_messages(call, messages)})
+    return _json(await _part(call, messages))
 
 
 async def change_chat(call: Call) -> Response:
     """Change the title, the shown branch or `archived` of a chat, and return it."""
     wanted = request_body.validate_strictly(ChatChanges, await call.json())
     host = call.serving.host
-    change = ChatChange(
-        chat_id=_chat_id(call), at=milliseconds(host.runtime.now), **wanted.model_dump()
-    )
+    fields = wanted.model_dump(exclude={"branch"})
+    if wanted.branch is not None:
+        if wanted.leaf is not None:
+            raise UsageError("give `leaf` or `branch`")
+        fields["leaf"] = await host.chats.conversations.newest_after(
+            _owner(call), _chat_id(call), wanted.branch
+        )
+    change = ChatChange(chat_id=_chat_id(call), at=milliseconds(host.runtime.now), **fields)
     chat = await host.chats.chats.change(_owner(call), change)
     return _json(chat.model_dump(mode="json"))
 
@@ -292,9 +304,41 @@ def _chat_id(call: Call) -> str:
     return str(call.request.path_params["chat"])
 
 
+async def _part(call: Call, messages: list[ChatMessage]) -> dict[str, Any]:
+    """Return the part of a branch that a request wants, and whether messages come before it.
+    Raises UsageError, UnknownName."""
+    wanted = call.request.query_params
+    if before := wanted.get("before", ""):
+        at = next((n for n, each in enumerate(messages) if each.id == before), None)
+        if at is None:
+            raise UnknownName("message", before[:100], ())
+        messages = messages[:at]
+    part = messages[-_limit(wanted["limit"]) :] if "limit" in wanted else messages
+    shown = _render_messages(call, part)
+    if wants_blocks(call):
+        # On a thread: Markdown of many answers takes a second.
+        await to_thread.run_sync(_add_blocks, shown, part, call.audience())
+    return {"messages": shown, "earlier": len(part) < len(messages)}
+
+
+def _limit(given: str) -> int:
+    """Return the number of things that a request wants. Raises UsageError."""
+    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+        given = "0"
+    if not 0 < int(given) <= MOST_LISTED:
+        raise UsageError(f"limit must be 1 to {MOST_LISTED}")
+    return int(given)
+
+
 def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
     audience = call.audience()
     return [as_seen_by(message, audience).model_dump(mode="json") for message in messages]
+
+
+def _add_blocks(shown: list[Any], messages: list[ChatMessage], audience: Audience) -> None:
+    for each, message in zip(shown, messages, strict=True):
+        if answer := as_seen_by(message, audience).answer:
+            each["blocks"] = blocks_of(answer)
 
 
 def as_seen_by(message: ChatMessage, audience: Audience) -> ChatMessage:

@@ -21,6 +21,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.chats.ports import RequestKey
 from groundhook.host.output.dialects.native import Whole
 from groundhook.host.server import request_body
+from groundhook.host.server.blocks_writer import BlocksWriter
 from groundhook.host.server.identity.caller import Caller
 from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import TurnRequest
@@ -61,6 +62,7 @@ async def create(call: Call) -> ASGIApp:
     )
     # Refused before the turn begins.
     _types(call)
+    wants_blocks(call)
     call.admit_stream()
     # Not of an anonymous caller: visitors of one address are not told apart, and the same key would
     # give one of them the turn of another, with its token.
@@ -153,6 +155,7 @@ async def events(call: Call) -> ASGIApp:
     running = await call.turn(call.request.path_params["turn"])
     after = _after(call)
     _types(call)
+    wants_blocks(call)
     if running.over and after >= running.last:
         return Response(status_code=204)  # which ends an EventSource
     return await answer(call, running, after)
@@ -192,13 +195,22 @@ async def answer(call: Call, running: TurnLog, after: int) -> ASGIApp:
         (piece,) = folded(Whole(), call.audience(), await running.events_so_far())
         return Response(line(piece.data), media_type="application/json", headers=headers)
     sse = JSON_LINES not in accept
-    writer = NativeWriter(
-        call.audience(trace=call.request.query_params.get("trace") == "1"),
-        sse,
-        _types(call),
-        b"retry: 1000\n\n" if sse else b"",
-    )
-    return stream(call, running, after, writer, SSE if sse else JSON_LINES, headers)
+    audience = call.audience(trace=call.request.query_params.get("trace") == "1")
+    native = NativeWriter(audience, sse, _types(call), b"retry: 1000\n\n" if sse else b"")
+    media_type = SSE if sse else JSON_LINES
+    if not wants_blocks(call):
+        return stream(call, running, after, native, media_type, headers)
+    # From the beginning: blocks are made of the whole text.
+    writer = BlocksWriter(native, after)
+    return stream(call, running, 0, writer, media_type, headers)
+
+
+def wants_blocks(call: Call) -> bool:
+    """Return whether the request asks for blocks. Raises WrongRequest for another view."""
+    view = call.request.query_params.get("view", "")
+    if view not in ("", "blocks"):
+        raise WrongRequest("view must be `blocks`")
+    return view == "blocks"
 
 
 def stream(

@@ -23,6 +23,7 @@ State = TypeVar("State")
 
 SSE = "text/event-stream; charset=utf-8"
 JSON_LINES = "application/x-ndjson"
+DUE_S = 0.06  # after which a writer that is behind is called again
 HEARTBEAT = b": \n\n"  # a comment, which readers of server-sent events ignore
 # Proxies must not compress the stream, and nginx must not collect it before it passes it on.
 STREAM_HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
@@ -35,6 +36,12 @@ class Writer(Protocol):
 
     def end(self) -> bytes: ...
 
+    @property
+    def behind(self) -> bool:
+        """Whether it holds something back that is due soon: it is called again, without events if
+        none come."""
+        ...
+
 
 @dataclass
 class NativeWriter:
@@ -45,6 +52,7 @@ class NativeWriter:
     sse: bool
     types: frozenset[str] = frozenset()
     first: bytes = b""
+    behind: bool = False
 
     def __call__(self, events: Sequence[Logged]) -> bytes:
         parts = [self.first]
@@ -69,6 +77,8 @@ class NativeWriter:
 
 class FoldWriter:
     """Writes the pieces of a fold, each as a `data` line."""
+
+    behind = False
 
     def __init__(self, fold: Fold[State], audience: Audience) -> None:
         self._fold, self._audience = fold, audience
@@ -119,10 +129,17 @@ class StreamAnswer:
                 tasks.cancel_scope.cancel()
 
     async def _pour(self, reader: LogReader, send: Send) -> None:
-        while (events := await reader.next()) is not None:
+        while (events := await self._next(reader)) is not None:
             if body := self.writer(events):
                 await self._send(send, body)
         await self._send(send, self.writer.end(), more=False)
+
+    async def _next(self, reader: LogReader) -> Sequence[Logged] | None:
+        if not self.writer.behind:
+            return await reader.next()
+        with anyio.move_on_after(DUE_S):
+            return await reader.next()
+        return ()
 
     async def _send(self, send: Send, body: bytes, *, more: bool = True) -> None:
         self._sending, self._sent_at = True, time.monotonic()

@@ -1,0 +1,226 @@
+"""An answer's Markdown as a closed tree of blocks, from which the page makes its nodes. Pure.
+
+A block is `{"type": …}`, one of `p h ul ol li quote code table tr cell hr`, with its children, or
+an inline one of `em strong del codespan link ref br`; text is a string. HTML stays text and images
+are not loaded. An address is a link only if it is that of a source of the turn; another one is
+shown as text with its host, so that an answer leads nowhere that the turn has not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from groundhook.core.types.chats import KeptAnswer
+
+Block = dict[str, Any]
+Node = Block | str
+
+LONGEST = 200_000  # characters that are parsed; a longer text is shown as it is written
+# Characters around the number of a marker in the text that is parsed. They are private, so an
+# answer that contains them loses nothing that anybody could read.
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_MARK = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_LINE_END = re.compile(r"\r\n?|\n")
+_OPENING = {
+    "paragraph_open": "p",
+    "heading_open": "h",
+    "bullet_list_open": "ul",
+    "ordered_list_open": "ol",
+    "list_item_open": "li",
+    "blockquote_open": "quote",
+    "table_open": "table",
+    "tr_open": "tr",
+    "th_open": "cell",
+    "td_open": "cell",
+    "em_open": "em",
+    "strong_open": "strong",
+    "s_open": "del",
+    "link_open": "link",
+}
+_IGNORED = {"thead_open", "tbody_open", "thead_close", "tbody_close"}
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The part of a growing answer that may still change: `blocks` are complete before it, and it
+    begins at the character `start`."""
+
+    blocks: int = 0
+    start: int = 0
+
+
+def blocks_of(answer: KeptAnswer) -> list[Block]:
+    """Return the blocks of an answer."""
+    return blocks_from(answer, Tail())[0]
+
+
+def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[Block], Tail]:
+    """Return the blocks of the tail of an answer, and its tail when more text follows: its last
+    block may grow."""
+    text = answer.content
+    marks = [(place, citation.marker) for citation in answer.citations for place in citation.places]
+    if len(text) - tail.start > LONGEST:
+        return [{"type": "p", "children": [text[tail.start :]]}], tail
+    parsed, markers, starts = _with_numbers(text, sorted(marks), tail.start)
+    tokens = _parser().parse(parsed)
+    blocks = _Tree(markers, _addresses(answer)).blocks(tokens)
+    lines = [token.map[0] for token in tokens if token.level == 0 and token.map and _begins(token)]
+    if len(lines) < 2:
+        return blocks, tail
+    return blocks, Tail(tail.blocks + len(lines) - 1, tail.start + starts[lines[-1]])
+
+
+def markdown_blocks(text: str, addresses: Iterable[str] = ()) -> list[Block]:
+    """Return the blocks of a text without citations, such as a passage of a document."""
+    if len(text) > LONGEST:
+        return [{"type": "p", "children": [text]}]
+    parsed, _, _ = _with_numbers(text, (), 0)
+    return _Tree((), frozenset(addresses)).blocks(_parser().parse(parsed))
+
+
+def _begins(token: Token) -> bool:
+    return token.nesting == 1 or (token.nesting == 0 and token.type != "inline")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False})
+    return parser.enable(["table", "strikethrough"]).disable("image")
+
+
+def _with_numbers(
+    text: str, marks: Sequence[tuple[int, str]], start: int
+) -> tuple[str, list[str], list[int]]:
+    """Return the text after `start` with a number for each marker, the markers, and where each of
+    its lines begins in the text that was given."""
+    parts: list[str] = []
+    markers: list[str] = []
+    done = start
+    for place, marker in marks:
+        if place < done:
+            continue
+        parts += (_clean(text[done:place]), f"{_OPEN}{len(markers)}{_CLOSE}")
+        markers.append(marker)
+        done = place + len(marker)
+    parts.append(_clean(text[done:]))
+    starts = [0, *(found.end() for found in _LINE_END.finditer(text[start:]))]
+    return "".join(parts), markers, starts
+
+
+def _clean(text: str) -> str:
+    return text.replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd")
+
+
+def _addresses(answer: KeptAnswer) -> frozenset[str]:
+    """Return the addresses of the sources of a turn, as the parser writes them."""
+    items = [citation.item for citation in answer.citations if citation.item is not None]
+    items += [item for search in answer.searches for item in search.items]
+    items += [item for tool in answer.tools for item in tool.items]
+    return frozenset(_parser().normalizeLink(item.url) for item in items if item.url)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """Makes blocks of the parser's tokens. `markers` are those whose numbers the text has."""
+
+    markers: Sequence[str]
+    addresses: frozenset[str]
+
+    def blocks(self, tokens: Iterable[Token]) -> list[Block]:
+        """Return the tree of all tokens."""
+        root: Block = {"type": "root", "children": []}
+        stack = [root]
+        for token in tokens:
+            if token.type in _IGNORED:
+                continue
+            if token.nesting == 1:
+                made = self._open(token)
+                stack[-1]["children"].append(made)
+                stack.append(made)
+            elif token.nesting == -1:
+                self._close(stack)
+            else:
+                stack[-1]["children"] += self._leaf(token)
+        children: list[Block] = root["children"]
+        return children
+
+    def _open(self, token: Token) -> Block:
+        made: Block = {"type": _OPENING[token.type], "children": []}
+        if token.type == "heading_open":
+            made["level"] = int(token.tag[1])
+        elif token.type == "ordered_list_open":
+            made["start"] = int(token.attrs.get("start", 1))
+        elif token.type == "link_open":
+            made["href"] = str(token.attrs.get("href", ""))
+        elif token.type in ("th_open", "td_open"):
+            made["head"] = token.tag == "th"
+            made["align"] = str(token.attrs.get("style", "")).removeprefix("text-align:")
+        elif token.type == "paragraph_open" and token.hidden:
+            made["type"] = "tight"
+        return made
+
+    def _close(self, stack: list[Block]) -> None:
+        done = stack.pop()
+        above: list[Node] = stack[-1]["children"]
+        if done["type"] == "tight":  # of a list without blank lines: its text belongs to the entry
+            above[-1:] = done["children"]
+        elif done["type"] == "link" and done["href"] not in self.addresses:
+            above[-1:] = [*done["children"], *_host(done["href"])]
+
+    def _leaf(self, token: Token) -> Iterator[Node]:
+        match token.type:
+            case "inline":
+                yield from _joined(self.blocks(token.children or ()))
+            case "text":
+                yield from self._text(token.content)
+            case "softbreak":
+                yield "\n"
+            case "hardbreak":
+                yield {"type": "br"}
+            case "code_inline":
+                yield {"type": "codespan", "text": self._plain(token.content)}
+            case "fence" | "code_block":
+                lang = token.info.split(maxsplit=1)[0][:40] if token.info.strip() else ""
+                yield {"type": "code", "lang": lang, "text": self._plain(token.content)}
+            case "hr":
+                yield {"type": "hr"}
+            case _:
+                yield self._plain(token.content)
+
+    def _text(self, text: str) -> Iterator[Node]:
+        for n, part in enumerate(_MARK.split(text)):
+            if n % 2:
+                yield {"type": "ref", "marker": self.markers[int(part)]}
+            elif part:
+                yield part
+
+    def _plain(self, text: str) -> str:
+        """Return a text of code, whose markers stay as they are written."""
+        return _MARK.sub(lambda found: self.markers[int(found[1])], text)
+
+
+def _host(address: str) -> list[Node]:
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:
+        host = ""
+    return [f" ({host})"] if host else []
+
+
+def _joined(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes with texts that follow one another as one."""
+    joined: list[Node] = []
+    for node in nodes:
+        if isinstance(node, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += node
+        else:
+            joined.append(node)
+    return joined
