@@ -1,0 +1,389 @@
+// @ts-check
+/** One question with its answer: the lanes of its searches, the prose, and what can be done. */
+
+import { blockNode, copy } from "./blocks.js";
+import { chips, kind, place } from "./chips.js";
+import { count, duration, h, icon } from "./dom.js";
+import { hookMessage } from "./messages.js";
+import { certainty } from "./turn.js";
+
+/** @typedef {import("./types.d.ts").Turn} Turn */
+/** @typedef {import("./types.d.ts").Search} Search */
+/** @typedef {import("./types.d.ts").Item} Item */
+/** @typedef {import("./types.d.ts").Citation} Citation */
+
+/**
+ * @typedef {object} Owner the conversation, as an answer needs it
+ * @property {boolean} kept whether the server keeps it, so that it has branches and feedback
+ * @property {boolean} busy whether a turn is under way
+ * @property {(turn: Turn) => import("./chips.js").Reading} reading
+ * @property {(text: string) => void} ask
+ * @property {(turn: Turn) => void} again another answer, or the same question once more
+ * @property {(turn: Turn) => void} edit
+ * @property {(id: string) => void} show the branch of a message
+ * @property {(turn: Turn, rating: number, comment: string) => Promise<void>} rate
+ * @property {((turn: Turn, marker?: string) => void) | null} why
+ */
+
+const CERTAINTIES = { sure: "sure", partial: "only in part", none: "nothing found that answers this" };
+
+export class AnswerView {
+  /**
+   * @param {Turn} turn
+   * @param {Owner} owner
+   */
+  constructor(turn, owner) {
+    this.turn = turn;
+    this.owner = owner;
+    this.reading = owner.reading(turn);
+    /** @type {HTMLElement[]} */
+    this.nodes = [];
+    this.drawn = new Map();
+    this.question = h("div", { class: "ask" });
+    this.lanes = h("div");
+    this.before = h("div", { class: "before" });
+    this.prose = h("div", { class: "prose" });
+    this.after = h("div");
+    this.foot = h("div");
+    this.element = h("article", { class: "turn" }, this.question, this.lanes, this.before, this.prose, this.after, this.foot);
+    this.update();
+  }
+
+  /** Show the turn as it is now; only what changed is made anew. */
+  update() {
+    const { turn } = this;
+    const { busy } = this.owner;
+    this.#draw(this.question, [turn.question, turn.questionId, turn.questionSiblings, busy], () => this.#question());
+    this.#draw(this.lanes, [turn.searches, turn.state, turn.blocks.length > 0], () => this.#lanes());
+    this.#draw(this.before, [turn.reasoning.length, turn.tools, turn.messages], () => this.#before());
+    this.#prose();
+    this.#draw(this.after, [turn.troubles, turn.state, turn.end?.finish_reason, turn.searches.map((each) => each.readings), busy], () => this.#after());
+    this.#draw(this.foot, [turn.state, turn.end?.timings, turn.messageId, turn.siblings, turn.feedback, busy], () => this.#foot());
+  }
+
+  /**
+   * @param {HTMLElement} place
+   * @param {unknown} of what it shows; it is made anew when that changes
+   * @param {() => (Node | string | null | undefined | false | 0)[]} make
+   */
+  #draw(place, of, make) {
+    const seen = JSON.stringify(of);
+    if (this.drawn.get(place) === seen) return;
+    this.drawn.set(place, seen);
+    place.replaceChildren(...make().flatMap((each) => (each ? [each] : [])));
+  }
+
+  #question() {
+    const { turn, owner } = this;
+    if (!turn.question) return [];
+    const canEdit = owner.kept && turn.questionId && !owner.busy;
+    return [
+      h("p", { dir: "auto" }, turn.question),
+      h(
+        "span",
+        { class: "tools" },
+        this.#branches(turn.questionId, turn.questionSiblings, "Question"),
+        canEdit && h("button", { type: "button", onclick: () => owner.edit(turn) }, "Edit"),
+      ),
+    ];
+  }
+
+  #lanes() {
+    const { turn } = this;
+    if (!turn.searches.length) return [];
+    const running = turn.state !== "done" && turn.state !== "broken";
+    const end = Math.max(1, ...turn.searches.map((each) => each.began + (each.duration_ms || 1)));
+    const asked = new Set(turn.searches.map((each) => each.query));
+    const [only] = asked;
+    const other = asked.size === 1 && only.trim() !== turn.question.trim() ? only : "";
+    const lanes = turn.searches.map((each) => lane(each, end, asked.size > 1));
+    const read = turn.searches.flatMap((each) => account(each));
+    const all = [
+      other && h("p", { class: "understood" }, h("span", null, "Understood as "), h("bdi", null, other)),
+      ...lanes,
+      ...read,
+    ];
+    if (running && !turn.blocks.length) return [h("div", { class: "lanes", role: "status" }, ...all)];
+    const failed = turn.searches.filter((each) => each.error && each.error !== "stopped");
+    const found = turn.searches.reduce((sum, each) => sum + each.items.length, 0);
+    const longest = Math.max(...turn.searches.map((each) => each.duration_ms));
+    const kinds = [...new Set(turn.searches.map((each) => kind(each.search_type).toLowerCase()))];
+    const summary = h(
+      "summary",
+      null,
+      `Searched ${kinds.join(", ")}: ${count(found, "result")}${longest ? `, ${duration(longest)}` : ""}`,
+      failed.length > 0 && h("span", { class: "bad" }, ` · ${failed.map((each) => `${kind(each.search_type).toLowerCase()} failed`).join(", ")}`),
+    );
+    return [
+      other && h("p", { class: "understood" }, h("span", null, "Understood as "), h("bdi", null, other)),
+      h("details", { class: "lanes" }, summary, ...lanes, ...read),
+    ];
+  }
+
+  #before() {
+    const { turn } = this;
+    return [
+      turn.reasoning &&
+        h("details", { class: "aside" }, h("summary", null, "Reasoning"), h("p", { dir: "auto", class: "plain" }, turn.reasoning)),
+      ...turn.tools.map((each) =>
+        h(
+          "details",
+          { class: "aside" },
+          h(
+            "summary",
+            null,
+            `${each.complete ? "Called" : "Calling"} ${each.name}`,
+            each.error ? h("span", { class: "bad" }, ` · ${each.error}`) : each.duration_ms ? ` · ${duration(each.duration_ms)}` : each.progress && ` · ${each.progress}`,
+          ),
+          h("pre", { tabindex: "0" }, JSON.stringify(each.arguments, null, 1) ?? ""),
+          each.complete && h("pre", { tabindex: "0" }, shortJson(each.result)),
+        ),
+      ),
+      ...turn.messages.map((each) => hookMessage(each.message, this.owner.ask)),
+    ];
+  }
+
+  #prose() {
+    const { turn, nodes } = this;
+    const chipsOf = (/** @type {string[]} */ markers) => chips(markers, this.reading);
+    for (let n = turn.unchanged; n < Math.max(turn.blocks.length, nodes.length); n += 1) {
+      const block = turn.blocks[n];
+      const made = block && blockNode(block, chipsOf);
+      if (made && nodes[n]) nodes[n].replaceWith(made);
+      else if (made) this.prose.append(made);
+      else nodes[n]?.remove();
+      if (made) nodes[n] = made;
+    }
+    nodes.length = turn.blocks.length;
+    turn.unchanged = turn.blocks.length;
+    const running = turn.state === "running" || turn.state === "waiting";
+    this.prose.classList.toggle("running", running && nodes.length > 0);
+    this.element.classList.toggle("thinking", running && nodes.length === 0);
+  }
+
+  #after() {
+    const { turn, owner } = this;
+    const readings = turn.searches.flatMap((each) => each.readings ?? []);
+    const stopped = turn.troubles.some((each) => each.code === "stopped");
+    const troubles = turn.troubles.filter((each) => each.code !== "stopped");
+    const broken = turn.state === "broken";
+    const again = (broken || turn.troubles.length > 0) && !owner.busy;
+    return [
+      turn.state === "waiting" && h("p", { class: "note", role: "status" }, "The connection was lost; trying again …"),
+      ...troubles.map((each) =>
+        h(
+          "div",
+          { class: "trouble", role: "alert" },
+          h("p", { dir: "auto" }, sentence(each.message)),
+          each.hint && h("p", { dir: "auto" }, sentence(each.hint)),
+          each.file && h("p", { class: "note" }, `${each.file}${each.line ? `:${each.line}` : ""}`),
+        ),
+      ),
+      stopped && h("p", { class: "note" }, "Stopped."),
+      broken && !turn.troubles.length && h("p", { class: "trouble", role: "alert" }, "The answer broke off; this is what had come."),
+      turn.end?.finish_reason === "length" && h("p", { class: "note" }, "The answer reached its limit of length."),
+      readings.length > 0 &&
+        h(
+          "div",
+          { class: "readings" },
+          h("span", { class: "note" }, "It can also be read as"),
+          ...readings.map((each) =>
+            h("button", { type: "button", dir: "auto", disabled: owner.busy, onclick: () => owner.ask(each.read_as) }, `${each.read_as}${each.total === null ? "" : ` (${each.total})`}`),
+          ),
+        ),
+      again && h("button", { type: "button", class: "quiet", onclick: () => owner.again(turn) }, "Try again"),
+    ];
+  }
+
+  #foot() {
+    const { turn, owner } = this;
+    if (turn.state !== "done") return [];
+    const canChange = !owner.busy;
+    const copyButton = h("button", { type: "button", onclick: () => copy(withFootnotes(turn), copyButton) }, "Copy");
+    return [
+      h(
+        "div",
+        { class: "acts" },
+        copyButton,
+        canChange && h("button", { type: "button", onclick: () => owner.again(turn) }, "Regenerate"),
+        this.#branches(turn.messageId, turn.siblings, "Answer"),
+        ...(owner.kept && turn.messageId ? this.#rating() : []),
+        owner.why && turn.id && h("button", { type: "button", onclick: () => owner.why?.(turn) }, "Why?"),
+        h("span", { class: "facts" }, facts(turn)),
+      ),
+      this.#sources(),
+    ];
+  }
+
+  /**
+   * Return the way through the branches that begin beside a message: ‹ 2 / 3 ›.
+   * @param {string} id
+   * @param {string[]} siblings
+   * @param {string} noun
+   */
+  #branches(id, siblings, noun) {
+    if (siblings.length < 2) return null;
+    const at = siblings.indexOf(id);
+    const step = (/** @type {number} */ to, /** @type {"back" | "on"} */ name, /** @type {string} */ label) =>
+      h("button", { type: "button", "aria-label": label, disabled: this.owner.busy || !siblings[to], onclick: () => this.owner.show(siblings[to]) }, icon(name));
+    return h(
+      "span",
+      { class: "branches", role: "group", "aria-label": `${noun} ${at + 1} of ${siblings.length}` },
+      step(at - 1, "back", `${noun} before`),
+      h("span", null, `${at + 1} / ${siblings.length}`),
+      step(at + 1, "on", `Next ${noun.toLowerCase()}`),
+    );
+  }
+
+  #rating() {
+    const { turn, owner } = this;
+    const rating = turn.feedback?.rating ?? 0;
+    const button = (/** @type {number} */ value, /** @type {string} */ label) =>
+      h("button", { type: "button", "aria-pressed": String(rating === value), onclick: () => this.#rate(rating === value ? 0 : value) }, label);
+    return [
+      button(1, "Helpful"),
+      button(-1, "Not helpful"),
+      rating !== 0 &&
+        h(
+          "form",
+          {
+            class: "comment",
+            onsubmit: (/** @type {SubmitEvent} */ event) => {
+              event.preventDefault();
+              const input = /** @type {HTMLFormElement} */ (event.target).querySelector("input");
+              void owner.rate(turn, rating, input?.value ?? "");
+              input?.blur();
+            },
+          },
+          h("input", { type: "text", maxlength: "10000", placeholder: rating > 0 ? "What was good?" : "What was wrong?", "aria-label": "Comment", value: turn.feedback?.comment ?? "", dir: "auto" }),
+          h("button", { type: "submit" }, turn.feedback?.comment ? "Saved" : "Save"),
+        ),
+    ];
+  }
+
+  /** @param {number} value */
+  async #rate(value) {
+    await this.owner.rate(this.turn, value, this.turn.feedback?.comment ?? "");
+    this.update();
+  }
+
+  #sources() {
+    const { turn } = this;
+    const cited = [...turn.citations.values()].filter((each) => each.item);
+    const known = new Set(cited.map((each) => each.item?.citation_id));
+    /** @type {Map<string, Item>} */
+    const others = new Map();
+    for (const item of turn.searches.flatMap((each) => each.items)) {
+      if (!known.has(item.citation_id)) others.set(item.citation_id, item);
+    }
+    if (!cited.length && !others.size) return null;
+    const entry = (/** @type {Citation} */ citation) => {
+      const item = /** @type {Item} */ (citation.item);
+      return h(
+        "li",
+        null,
+        h("button", { type: "button", disabled: !item.url, onclick: () => this.reading.open(citation) }, h("bdi", null, item.title || place(item))),
+        h("span", { class: `note ${item.type}` }, ` ${place(item)}`),
+      );
+    };
+    return h(
+      "details",
+      { class: "sources" },
+      h("summary", null, `${count(cited.length, "source")} cited${others.size ? ` · ${others.size} more found` : ""}`),
+      h("ol", null, ...cited.map(entry)),
+      others.size > 0 && h("p", { class: "note" }, "Found, and not cited"),
+      h("ul", null, ...[...others.values()].map((item) => entry({ marker: item.citation_id, verdict: "ok", item }))),
+    );
+  }
+}
+
+/**
+ * Return the line of a search.
+ * @param {Search} search
+ * @param {number} end
+ * @param {boolean} named whether the query is shown, since the searches differ in it
+ */
+function lane(search, end, named) {
+  const failed = Boolean(search.error) && search.error !== "stopped";
+  const bar = h("i");
+  bar.style.insetInlineStart = `${(search.began / end) * 100}%`;
+  bar.style.width = search.complete ? `${Math.max(2, (search.duration_ms / end) * 100)}%` : "100%";
+  const says = !search.complete
+    ? "searching …"
+    : failed
+      ? search.error
+      : search.error === "stopped"
+        ? "stopped"
+        : `${count(Math.max(search.items.length, 0), "result")} · ${duration(search.duration_ms)}`;
+  return h(
+    "div",
+    { class: `lane ${search.search_type}${failed ? " failed" : ""}${search.complete ? "" : " running"}` },
+    h("b", { dir: "auto", title: search.query }, named ? search.query : kind(search.search_type)),
+    h("span", { class: "bar", "aria-hidden": "true" }, bar),
+    h("span", { class: failed ? "bad" : null }, says),
+  );
+}
+
+/**
+ * Return what a search says of how it read the question.
+ * @param {Search} search
+ */
+function account(search) {
+  const said = [];
+  if (search.read_as && search.read_as !== search.query) {
+    said.push(h("p", { class: "understood" }, h("span", null, "Read as "), h("bdi", null, search.read_as)));
+  }
+  if (search.unread?.length) {
+    said.push(h("p", { class: "understood bad" }, "Not understood: ", h("bdi", null, search.unread.join(", "))));
+  }
+  return said;
+}
+
+/** @param {Turn} turn */
+function facts(turn) {
+  const { end } = turn;
+  if (!end) return "";
+  const said = [];
+  const sure = certainty(turn);
+  if (sure) said.push(CERTAINTIES[/** @type {keyof typeof CERTAINTIES} */ (sure)] ?? sure);
+  else if (end.grounded !== null && end.grounded !== undefined) said.push(end.grounded ? "grounded" : "no source cited");
+  const claims = end.claims;
+  if (claims && typeof claims === "object") {
+    const all = (claims.cited ?? 0) + (claims.uncited ?? 0);
+    if (all) said.push(`${claims.cited} of ${count(all, "claim")} cited`);
+    if (claims.doubtful) said.push(`${claims.doubtful} doubtful`);
+  }
+  if (end.timings?.total) said.push(duration(end.timings.total));
+  if (end.usage?.cost) said.push(`$${end.usage.cost.toPrecision(2)}`);
+  return said.join(" · ");
+}
+
+/** @param {string} text */
+function sentence(text) {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(first) ? first : `${first}.`;
+}
+
+/** @param {unknown} value */
+function shortJson(value) {
+  const text = typeof value === "string" ? value : (JSON.stringify(value, null, 1) ?? "");
+  return text.length > 4000 ? `${text.slice(0, 4000)}…` : text;
+}
+
+/**
+ * Return the answer as Markdown with its sources as footnotes.
+ * @param {Turn} turn
+ */
+export function withFootnotes(turn) {
+  let text = turn.end?.content ?? "";
+  /** @type {string[]} */
+  const notes = [];
+  for (const { marker, item } of turn.citations.values()) {
+    if (!item || !text.includes(marker)) continue;
+    /** @type {number} */
+    const number = notes.length + 1;
+    text = text.replaceAll(marker, `[^${number}]`);
+    notes.push(`[^${number}]: ${item.title || place(item)}${item.url ? ` <${item.url}>` : ""}`);
+  }
+  return [text.trim(), notes.join("\n")].filter(Boolean).join("\n\n");
+}

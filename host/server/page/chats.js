@@ -1,0 +1,132 @@
+// @ts-check
+/** The list of chats beside the conversation: find, rename, delete. */
+
+import { h } from "./dom.js";
+
+/** @typedef {import("./types.d.ts").Chat} Chat */
+
+export class ChatList {
+  /**
+   * @param {HTMLElement} place
+   * @param {HTMLInputElement} find
+   * @param {import("./api.js").Server} server
+   * @param {{open: (chat: Chat) => void, gone: (id: string) => void, fail: (error: unknown) => void}} page
+   */
+  constructor(place, find, server, page) {
+    this.place = place;
+    this.find = find;
+    this.server = server;
+    this.page = page;
+    this.current = "";
+    /** @type {Chat[]} */
+    this.chats = [];
+    this.next = "";
+    find.addEventListener("input", () => void this.load());
+  }
+
+  /** Load the newest chats, those whose title has what is searched for. */
+  async load() {
+    const words = this.find.value.trim();
+    try {
+      const found = await this.server.json("GET", `/api/chats?limit=50&q=${encodeURIComponent(words)}`);
+      if (words !== this.find.value.trim()) return;
+      this.chats = found.chats;
+      this.next = found.next ?? "";
+      this.draw();
+    } catch (error) {
+      this.page.fail(error);
+    }
+  }
+
+  async #more() {
+    const words = encodeURIComponent(this.find.value.trim());
+    const path = `/api/chats?limit=50&q=${words}&after=${encodeURIComponent(this.next)}`;
+    try {
+      const found = await this.server.json("GET", path);
+      this.chats.push(...found.chats);
+      this.next = found.next ?? "";
+      this.draw();
+    } catch (error) {
+      this.page.fail(error);
+    }
+  }
+
+  draw() {
+    this.find.hidden = this.chats.length < 8 && !this.find.value;
+    const today = new Date().setHours(0, 0, 0, 0);
+    const groups = [
+      { name: "Today", chats: this.chats.filter((each) => each.changed_at >= today) },
+      { name: "Earlier", chats: this.chats.filter((each) => each.changed_at < today) },
+    ];
+    /** @type {HTMLElement[]} */
+    const made = groups
+      .filter((group) => group.chats.length)
+      .flatMap((group) => [
+        h("h2", null, group.name),
+        h("ul", null, ...group.chats.map((chat) => this.#entry(chat))),
+      ]);
+    if (!made.length) made.push(h("p", { class: "empty" }, this.find.value ? "No chat has this in its title." : "Your chats are kept here."));
+    if (this.next) made.push(h("button", { type: "button", class: "note", onclick: () => this.#more() }, "Show older ones"));
+    this.place.replaceChildren(...made);
+  }
+
+  /** @param {Chat} chat */
+  #entry(chat) {
+    const here = chat.id === this.current;
+    const title = chat.title || "New chat";
+    const href = `#${new URLSearchParams({ a: chat.assistant_id, c: chat.id })}`;
+    const open = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.page.open(chat);
+    };
+    const more = h("button", { type: "button", class: "more", "aria-label": `Rename or delete “${title}”`, onclick: () => this.#change(chat) }, "…");
+    return h("li", { class: here ? "current" : null }, h("a", { href, "aria-current": here ? "page" : null, onclick: open, dir: "auto", title }, title), more);
+  }
+
+  /** @param {Chat} chat */
+  #change(chat) {
+    const input = h("input", { type: "text", maxlength: "200", value: chat.title, dir: "auto" });
+    const remove = h("button", { type: "button", class: "bad" }, "Delete");
+    const dialog = h(
+      "dialog",
+      { "aria-label": "Rename or delete the chat" },
+      h(
+        "form",
+        { method: "dialog" },
+        h("label", null, "Title", input),
+        h("div", { class: "row" }, remove, h("button", { type: "submit", value: "", formnovalidate: true }, "Cancel"), h("button", { type: "submit", value: "save", class: "go" }, "Save")),
+      ),
+    );
+    const path = `/api/chats/${encodeURIComponent(chat.id)}`;
+    let sure = false;
+    remove.addEventListener("click", () => {
+      if (!sure) {
+        sure = true;
+        remove.textContent = "Delete for ever?";
+        return;
+      }
+      dialog.close("delete");
+    });
+    // Enter in the field saves.
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault();
+      dialog.close("save");
+    });
+    dialog.addEventListener("close", async () => {
+      dialog.remove();
+      try {
+        if (dialog.returnValue === "save") await this.server.json("PATCH", path, { title: input.value.trim() });
+        else if (dialog.returnValue === "delete") {
+          await this.server.json("DELETE", path);
+          this.page.gone(chat.id);
+        } else return;
+        await this.load();
+      } catch (error) {
+        this.page.fail(error);
+      }
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+}

@@ -1,0 +1,192 @@
+// @ts-check
+/** Chips in an answer, each named by what a reader recognises, and the card that explains one. */
+
+import { count, h, icon, link, safeAddress } from "./dom.js";
+
+/** @typedef {import("./types.d.ts").Citation} Citation */
+/** @typedef {import("./types.d.ts").Item} Item */
+
+/**
+ * @typedef {object} Reading what chips need of the conversation around them
+ * @property {(marker: string) => Citation | undefined} citation
+ * @property {(item: Item) => boolean} opensHere whether the source is one of the server's own
+ * @property {(citation: Citation) => void} open
+ * @property {((marker: string) => void) | null} why
+ * @property {(marker: string) => string} earlier the question whose answer cites it before
+ */
+
+const KINDS = { kb: "Knowledge", db: "Database", web: "Web", api: "Catalogue", tool: "Tool", mcp: "Tool" };
+
+/**
+ * Return the kind of a source for people.
+ * @param {string} type
+ */
+export function kind(type) {
+  return KINDS[/** @type {keyof typeof KINDS} */ (type)] ?? type;
+}
+
+/**
+ * Return where a source is: its collection, model or host.
+ * @param {Item} item
+ */
+export function place(item) {
+  if (item.model || item.collection) return (item.model || item.collection).split(".").at(-1) ?? "";
+  const url = safeAddress(item.url);
+  return url ? new URL(url).host.replace(/^www\./, "") : kind(item.type);
+}
+
+/** @param {Item} item */
+function label(item) {
+  if (item.type === "web") return place(item);
+  if (item.query) return `${place(item)} · ${count(item.query.rows, "row")}`;
+  return item.title || place(item);
+}
+
+/**
+ * Return the chips of markers that follow one another: those of one place are folded into one.
+ * @param {string[]} markers
+ * @param {Reading} reading
+ */
+export function chips(markers, reading) {
+  /** @type {Map<string, Citation[]>} */
+  const groups = new Map();
+  for (const marker of new Set(markers)) {
+    const citation = reading.citation(marker) ?? { marker, verdict: "unknown", item: null };
+    const key = citation.item ? `${citation.verdict} ${place(citation.item)}` : marker;
+    groups.set(key, [...(groups.get(key) ?? []), citation]);
+  }
+  const made = [...groups.values()].map((group) => chip(group, reading));
+  return h("span", { class: "chips" }, ...made);
+}
+
+/**
+ * @param {Citation[]} group
+ * @param {Reading} reading
+ */
+function chip(group, reading) {
+  const [first] = group;
+  const item = first.item;
+  if (!item) {
+    const why = "No source of this conversation has this id";
+    return h("span", { class: "chip unknown", title: why, role: "note", "aria-label": `${first.marker}: ${why}` }, first.marker);
+  }
+  const missing = group.flatMap((each) => each.missing ?? []);
+  const name = group.length > 1 ? `${place(item)} · ${group.length}` : label(item);
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: `chip ${item.type} ${first.verdict}${missing.length ? " doubtful" : ""}`,
+      "aria-label": `Source: ${name}${first.verdict === "earlier" ? ", of an earlier answer" : ""}`,
+    },
+    first.verdict === "earlier" && icon("clock"),
+    h("bdi", null, name),
+  );
+  const holder = h("span", { class: "holder" }, button);
+  attachCard(holder, button, group, reading);
+  return holder;
+}
+
+/**
+ * Show the card of a chip while it is pointed at or has the focus. It stands behind the chip, so
+ * that Tab leads into it.
+ * @param {HTMLElement} holder
+ * @param {HTMLButtonElement} button
+ * @param {Citation[]} group
+ * @param {Reading} reading
+ */
+function attachCard(holder, button, group, reading) {
+  /** @type {HTMLElement | null} */
+  let card = null;
+  let timer = 0;
+  const hide = () => {
+    clearTimeout(timer);
+    card?.remove();
+    card = null;
+  };
+  const show = () => {
+    clearTimeout(timer);
+    if (card) return;
+    card = h("span", { class: "card", popover: "manual", role: "group", "aria-label": "Source" });
+    card.append(...group.map((each) => section(each, reading)));
+    holder.append(card);
+    card.showPopover();
+    put(card, button);
+  };
+  const later = (/** @type {() => void} */ what, /** @type {number} */ ms) => {
+    clearTimeout(timer);
+    timer = setTimeout(what, ms);
+  };
+  holder.addEventListener("pointerenter", () => later(show, 120));
+  holder.addEventListener("pointerleave", () => later(hide, 200));
+  holder.addEventListener("focusin", show);
+  holder.addEventListener("focusout", (event) => {
+    if (!holder.contains(/** @type {Node | null} */ (event.relatedTarget))) hide();
+  });
+  holder.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !card) return;
+    event.stopPropagation();
+    button.focus();
+    hide();
+  });
+  button.addEventListener("click", () => {
+    if (group.length > 1 || !group[0].item?.url) show();
+    else reading.open(group[0]);
+  });
+}
+
+/**
+ * Put a card below its chip, or above it, within the window.
+ * @param {HTMLElement} card
+ * @param {HTMLElement} button
+ */
+function put(card, button) {
+  const at = button.getBoundingClientRect();
+  const { offsetWidth: width, offsetHeight: height } = card;
+  const below = at.bottom + 6 + height <= innerHeight || at.top < height + 12;
+  card.style.left = `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`;
+  card.style.top = `${below ? at.bottom + 6 : at.top - height - 6}px`;
+}
+
+/**
+ * @param {Citation} citation
+ * @param {Reading} reading
+ */
+function section(citation, reading) {
+  const item = /** @type {Item} */ (citation.item);
+  const where = [place(item), item.document_id, item.published].filter(Boolean).join(" / ");
+  const how = [kind(item.type), item.status, item.score ? `score ${item.score.toFixed(2)}` : ""];
+  const before = citation.verdict === "earlier" ? reading.earlier(citation.marker) : "";
+  return h(
+    "span",
+    { class: "source" },
+    h(
+      "span",
+      { class: "title" },
+      h("b", { dir: "auto" }, item.title || place(item)),
+      h("span", null, how.filter(Boolean).join(" · ")),
+    ),
+    item.content && h("q", { class: "passage", dir: "auto" }, shortened(item.content)),
+    citation.verdict === "earlier" &&
+      h("span", { class: "note" }, `Found for an earlier answer${before ? `: “${before}”` : ""}`),
+    (citation.missing ?? []).length > 0 &&
+      h("span", { class: "note bad" }, `Not in this source: ${citation.missing?.join(", ")}`),
+    item.query && h("span", { class: "note" }, `Computed from ${count(item.query.rows, "row")}`),
+    h(
+      "span",
+      { class: "foot" },
+      h("span", { dir: "auto" }, where),
+      reading.opensHere(item)
+        ? h("button", { type: "button", onclick: () => reading.open(citation) }, "Open")
+        : safeAddress(item.url) && link(item.url, "Open"),
+      reading.why &&
+        h("button", { type: "button", onclick: () => reading.why?.(citation.marker) }, "Why here?"),
+    ),
+  );
+}
+
+/** @param {string} text */
+function shortened(text) {
+  const plain = text.trim();
+  return plain.length > 420 ? `${plain.slice(0, 420)}…` : plain;
+}

@@ -1,0 +1,100 @@
+// @ts-check
+/** A source in its whole: the document with the cited passage marked, or the record. */
+
+import { blockNode } from "./blocks.js";
+import { h, icon, link } from "./dom.js";
+import { kind, place } from "./chips.js";
+
+/** @typedef {import("./types.d.ts").Item} Item */
+/** @typedef {import("./api.js").Server} Server */
+
+const AROUND = 40; // passages before and after the cited one that are shown at first
+
+/**
+ * Show the source of an item in a dialog of the shadow root.
+ * @param {ShadowRoot | HTMLElement} root
+ * @param {Server} server
+ * @param {Item} item
+ */
+export async function openSource(root, server, item) {
+  const body = h("div", { class: "pages", tabindex: "0" }, h("p", { class: "note" }, "Loading …"));
+  const close = h("button", { type: "button", "aria-label": "Close" }, icon("close"));
+  const dialog = h(
+    "dialog",
+    { class: "sheet", "aria-label": item.title || "Source" },
+    h(
+      "header",
+      null,
+      h("div", null, h("h2", { dir: "auto" }, item.title || place(item)), h("p", { class: "note" }, `${kind(item.type)} · ${[place(item), item.document_id].filter(Boolean).join(" / ")}`)),
+      !server.token() && !server.base && link(withTarget(item.url), "Open as a page"),
+      close,
+    ),
+    body,
+  );
+  close.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  root.append(dialog);
+  dialog.showModal();
+  try {
+    const found = await server.json("GET", viewOf(item.url));
+    body.replaceChildren(...(found.passages ? passages(found.passages, body) : [record(found)]));
+    body.querySelector(".cited")?.scrollIntoView({ block: "center" });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    body.replaceChildren(h("p", { class: "trouble", role: "alert" }, `The source cannot be shown: ${why}`));
+  }
+}
+
+/** @param {string} address */
+function viewOf(address) {
+  const url = new URL(address, location.href);
+  url.searchParams.set("view", "blocks");
+  return url.pathname + url.search;
+}
+
+/** @param {string} address */
+function withTarget(address) {
+  return address.includes("#") ? address : `${address}#cited`;
+}
+
+/**
+ * @param {any[]} all
+ * @param {HTMLElement} body
+ */
+function passages(all, body) {
+  const cited = Math.max(0, all.findIndex((each) => each.marked));
+  const from = Math.max(0, cited - AROUND);
+  const to = Math.min(all.length, cited + AROUND);
+  let page = 0;
+  const shown = (/** @type {any[]} */ part) =>
+    part.map((each) => {
+      const begins = each.page && each.page !== page;
+      page = each.page || page;
+      return h(
+        "section",
+        { class: each.marked ? "cited" : null, "aria-label": each.marked ? "Cited passage" : null },
+        begins && h("p", { class: "note" }, `Page ${each.page}`),
+        ...(each.blocks ?? []).map((/** @type {any} */ block) => blockNode(block, () => h("span"))),
+      );
+    });
+  const rest = all.length - (to - from);
+  const more = rest && h("button", { type: "button", class: "quiet" }, `Show the whole document`);
+  if (more) {
+    more.addEventListener("click", () => {
+      body.replaceChildren(...shown(all));
+      body.querySelector(".cited")?.scrollIntoView({ block: "center" });
+    });
+  }
+  return [...shown(all.slice(from, to)), ...(more ? [more] : [])];
+}
+
+/** @param {any} found */
+function record(found) {
+  const rows = Object.entries(found.fields ?? found.record ?? {}).map(([name, value]) =>
+    h("tr", null, h("th", { scope: "row", dir: "auto" }, name), h("td", { dir: "auto" }, String(value ?? ""))),
+  );
+  return h("table", { class: "record" }, h("tbody", null, ...rows));
+}

@@ -1,0 +1,144 @@
+/** What the server sends, as far as the page reads it. For the type checker alone. */
+
+export interface Item {
+  citation_id: string;
+  type: string;
+  title: string;
+  content: string;
+  url: string;
+  score: number;
+  weight: number;
+  collection: string;
+  document_id: string;
+  model: string;
+  record_id: unknown;
+  extent: { start: number; end: number } | null;
+  query: { dsl: unknown; rows: number } | null;
+  published: string;
+  status: string | null;
+}
+
+export interface Citation {
+  marker: string;
+  verdict: "ok" | "earlier" | "unknown";
+  item: Item | null;
+  missing?: string[];
+}
+
+export type Node_ = string | Block;
+
+export interface Block {
+  type: string;
+  children?: Node_[];
+  text?: string;
+  lang?: string;
+  level?: number;
+  start?: number;
+  href?: string;
+  head?: boolean;
+  align?: string;
+  marker?: string;
+}
+
+export interface Search {
+  search_id: string;
+  source: string;
+  search_type: string;
+  query: string;
+  began: number;
+  total: number;
+  duration_ms: number;
+  error: string | null;
+  provider: string;
+  complete: boolean;
+  items: Item[];
+  certainty?: string | null;
+  read_as?: string;
+  unread?: string[];
+  readings?: { read_as: string; total: number | null }[];
+}
+
+export interface Tool {
+  call_id: string;
+  name: string;
+  arguments: unknown;
+  result: unknown;
+  error: string | null;
+  duration_ms: number;
+  complete: boolean;
+  progress: string;
+}
+
+export interface Message {
+  message_id: string;
+  message: any;
+  ended: boolean;
+}
+
+export interface Ended {
+  content: string;
+  data: unknown;
+  finish_reason: string;
+  grounded: boolean | null;
+  timings: Record<string, number>;
+  usage: { total_tokens: number; cost?: number };
+  message?: unknown;
+  certainty?: string | null;
+  claims?: { cited: number; supported: number; doubtful: number; uncited: number } | null;
+}
+
+export interface Trouble {
+  code: string;
+  message: string;
+  hint?: string;
+  file?: string;
+  line?: number;
+}
+
+/** A question with its answer, in whatever state it is. */
+export interface Turn {
+  id: string;
+  resume: string;
+  questionId: string;
+  messageId: string;
+  question: string;
+  questionSiblings: string[];
+  siblings: string[];
+  state: "running" | "waiting" | "done" | "broken";
+  searches: Search[];
+  citations: Map<string, Citation>;
+  blocks: Block[];
+  /** The number of blocks that have not changed since they were shown last. */
+  unchanged: number;
+  reasoning: string;
+  tools: Tool[];
+  messages: Message[];
+  troubles: Trouble[];
+  warnings: Trouble[];
+  end: Ended | null;
+  feedback: { rating: number; comment: string } | null;
+  now: number;
+}
+
+export interface Assistant {
+  id: string;
+  name: string;
+  description: string;
+  placeholder: unknown;
+  searches: string[];
+}
+
+export interface Me {
+  name: string;
+  user: string;
+  scopes: string[];
+  anonymous: boolean;
+}
+
+export interface Chat {
+  id: string;
+  assistant_id: string;
+  title: string;
+  changed_at: number;
+  leaf: string;
+}

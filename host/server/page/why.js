@@ -1,0 +1,227 @@
+// @ts-check
+/** The drawer for authors: why an answer is what it is. */
+
+import { copy } from "./blocks.js";
+import { place } from "./chips.js";
+import { duration, h, icon } from "./dom.js";
+
+/** @typedef {import("./types.d.ts").Turn} Turn */
+
+const TABS = ["Sources", "Trace", "Settings", "Events", "Check"];
+
+export class Why {
+  /**
+   * @param {HTMLElement} drawer
+   * @param {import("./api.js").Server} server
+   * @param {() => string} assistant
+   */
+  constructor(drawer, server, assistant) {
+    this.drawer = drawer;
+    this.server = server;
+    this.assistant = assistant;
+    this.tab = "Sources";
+    this.marker = "";
+    /** @type {Turn | null} */
+    this.turn = null;
+    /** @type {any[]} */
+    this.events = [];
+    this.body = h("div", { class: "body", role: "tabpanel", tabindex: "0" });
+    drawer.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.close();
+    });
+  }
+
+  /**
+   * Show a turn; its steps come from the server, which keeps them for a while.
+   * @param {Turn} turn
+   * @param {string} marker
+   */
+  async open(turn, marker) {
+    this.turn = turn;
+    this.marker = marker;
+    this.tab = "Sources";
+    this.events = [];
+    this.drawer.hidden = false;
+    this.#draw();
+    this.body.focus();
+    try {
+      const path = `/api/turns/${encodeURIComponent(turn.id)}/events?trace=1`;
+      const answer = await this.server.send("GET", path, { headers: { accept: "application/x-ndjson" } });
+      const lines = (await answer.text()).split("\n").filter((line) => line.trim());
+      this.events = lines.map((line) => JSON.parse(line));
+    } catch {
+      this.events = [];
+    }
+    if (this.turn === turn) this.#draw();
+  }
+
+  close() {
+    this.drawer.hidden = true;
+    this.turn = null;
+  }
+
+  #draw() {
+    const tab = (/** @type {string} */ name) =>
+      h(
+        "button",
+        {
+          type: "button", class: "tab", role: "tab", "aria-selected": String(name === this.tab),
+          onclick: () => {
+            this.tab = name;
+            this.#draw();
+          },
+        },
+        name,
+      );
+    this.drawer.replaceChildren(
+      h(
+        "header",
+        null,
+        h("div", { role: "tablist", "aria-label": "Why" }, ...TABS.map(tab)),
+        h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, icon("close")),
+      ),
+      this.body,
+    );
+    this.body.setAttribute("aria-label", this.tab);
+    const show = { Sources: () => this.#sources(), Trace: () => this.#trace(), Events: () => this.#events() };
+    if (this.tab in show) this.body.replaceChildren(...show[/** @type {keyof typeof show} */ (this.tab)]());
+    else void this.#loaded();
+    this.body.querySelector(".here")?.scrollIntoView({ block: "center" });
+  }
+
+  get #nodes() {
+    return this.events.filter((each) => each.type === "trace").map((each) => ({ ...each.node, at: each.at_ms }));
+  }
+
+  /** What the pool had, in its order, with the arithmetic of each place. */
+  #sources() {
+    const turn = /** @type {Turn} */ (this.turn);
+    const pool = this.#nodes.findLast((each) => each.type === "merge" && each.data?.entries)?.data;
+    const cited = new Map([...turn.citations.values()].map((each) => [each.marker, each]));
+    const items = new Map(turn.searches.flatMap((each) => each.items).map((item) => [item.citation_id, item]));
+    const entries = pool?.entries ?? [...items.values()];
+    const number = (/** @type {unknown} */ value) => (typeof value === "number" ? value.toFixed(2).replace(/^0\./, ".") : "–");
+    const row = (/** @type {any} */ entry, /** @type {number} */ n) => {
+      const item = items.get(entry.citation_id);
+      return h(
+        "tr",
+        { class: entry.citation_id === this.marker ? "here" : null },
+        h("td", { class: "n" }, String(n + 1)),
+        h(
+          "td",
+          null,
+          h("b", { dir: "auto" }, entry.title || (item ? place(item) : "")),
+          h("small", null, [item && place(item), cited.has(entry.citation_id) ? "cited" : "not cited"].filter(Boolean).join(" · ")),
+          pool && h("span", { class: "formula" }, `${number(entry.score)} × ${number(entry.weight)} ${entry.source ?? ""} × ${number(entry.rerank)} rerank`),
+        ),
+        h("td", { class: "n" }, number(entry.final ?? entry.score)),
+      );
+    };
+    const dropped = (pool?.dropped ?? []).map((/** @type {any} */ entry) =>
+      h(
+        "tr",
+        { class: `dropped${entry.citation_id === this.marker ? " here" : ""}` },
+        h("td", { class: "n" }, "–"),
+        h("td", null, h("span", { dir: "auto" }, entry.title ?? ""), h("small", null, `dropped: ${entry.reason ?? entry.why ?? "not among the first"}`)),
+        h("td", { class: "n" }, number(entry.final ?? entry.score)),
+      ),
+    );
+    if (!entries.length && !dropped.length) return [h("p", { class: "note" }, "This turn searched for nothing, or found nothing.")];
+    return [
+      ...(pool ? [] : [h("p", { class: "note" }, this.events.length ? "The hook chose the sources itself." : "The steps of this turn are no longer kept; this is what was found.")]),
+      h("table", null, h("thead", null, h("tr", null, h("th", { class: "n" }, "#"), h("th", null, "Source"), h("th", { class: "n" }, pool ? "Final" : "Score"))), h("tbody", null, ...entries.map(row), ...dropped)),
+    ];
+  }
+
+  #trace() {
+    /** @type {Map<string, any>} */
+    const steps = new Map();
+    for (const node of this.#nodes) {
+      const before = steps.get(node.id);
+      steps.set(node.id, { ...node, began: before?.began ?? node.at });
+    }
+    if (!steps.size) return [h("p", { class: "note" }, "The steps of this turn are no longer kept, or are still under way.")];
+    const all = [...steps.values()];
+    const end = Math.max(1, ...all.map((each) => each.began + each.duration_ms));
+    const depth = (/** @type {any} */ step) => {
+      let deep = 0;
+      for (let at = steps.get(step.parent); at && deep < 20; at = steps.get(at.parent)) deep += 1;
+      return deep;
+    };
+    return all.map((step) => {
+      const bar = h("i");
+      bar.style.insetInlineStart = `${(step.began / end) * 100}%`;
+      bar.style.width = `${(step.duration_ms / end) * 100}%`;
+      const name = h("span", { class: "name", title: step.label }, `${step.type}${step.label ? ` · ${step.label}` : ""}`);
+      name.style.paddingInlineStart = `${depth(step) * 12}px`;
+      return h(
+        "details",
+        { class: `step ${step.status}` },
+        h("summary", null, name, h("span", { class: "axis", "aria-hidden": "true" }, bar), h("span", { class: "n" }, duration(step.duration_ms))),
+        h("pre", { tabindex: "0" }, JSON.stringify(step.data, null, 1)),
+      );
+    });
+  }
+
+  #events() {
+    if (!this.events.length) return [h("p", { class: "note" }, "The events of this turn are no longer kept, or are still under way.")];
+    const types = [...new Set(this.events.map((each) => each.type))].sort();
+    const list = h("div");
+    const draw = () => {
+      const shown = this.events.filter((each) => !select.value || each.type === select.value);
+      list.replaceChildren(
+        ...shown.map((each) => {
+          const pre = h("pre", { tabindex: "0" });
+          const details = h("details", null, h("summary", null, `${each.at_ms} ms · ${each.type}`), pre);
+          details.addEventListener("toggle", () => (pre.textContent = JSON.stringify(each, null, 1)));
+          return details;
+        }),
+      );
+    };
+    const select = h("select", { "aria-label": "Type", onchange: draw }, h("option", { value: "" }, "All types"), ...types.map((type) => h("option", { value: type }, type)));
+    const button = h("button", { type: "button", onclick: () => copy(this.events.map((each) => JSON.stringify(each)).join("\n"), button) }, "Copy");
+    draw();
+    return [h("div", { class: "filter" }, select, button), list];
+  }
+
+  /** The settings and the check, which are the assistant's and not the turn's. */
+  async #loaded() {
+    const { tab } = this;
+    this.body.replaceChildren(h("p", { class: "note" }, "Loading …"));
+    let made;
+    try {
+      made = tab === "Settings" ? await this.#settings() : await this.#check();
+    } catch (error) {
+      made = [h("p", { class: "bad", role: "alert" }, error instanceof Error ? error.message : String(error))];
+    }
+    if (tab === this.tab) this.body.replaceChildren(...made);
+  }
+
+  async #settings() {
+    const path = `/api/assistants/${encodeURIComponent(this.assistant())}/settings`;
+    const { settings } = await this.server.json("GET", path);
+    const changed = (/** @type {any} */ each) => each.layer !== "defaults";
+    settings.sort((/** @type {any} */ a, /** @type {any} */ b) => Number(changed(b)) - Number(changed(a)));
+    const body = h("tbody");
+    const draw = () => {
+      const words = input.value.toLowerCase();
+      const shown = settings.filter((/** @type {any} */ each) => each.key.toLowerCase().includes(words));
+      body.replaceChildren(
+        ...shown.map((/** @type {any} */ each) =>
+          h("tr", null, h("td", null, each.key, h("small", null, each.place || each.layer)), h("td", { class: "formula" }, JSON.stringify(each.value) ?? "")),
+        ),
+      );
+    };
+    const input = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter the settings", oninput: draw });
+    draw();
+    return [h("div", { class: "filter" }, input), h("table", null, h("thead", null, h("tr", null, h("th", null, "Setting"), h("th", null, "Value"))), body)];
+  }
+
+  async #check() {
+    const { problems } = await this.server.json("GET", "/api/check");
+    if (!problems.length) return [h("p", null, "The app's files have no problems.")];
+    return problems.map((/** @type {any} */ each) =>
+      h("details", { open: true }, h("summary", { class: each.severity === "error" ? "bad" : null }, `${each.severity}: ${each.message}`), h("p", { class: "note" }, [each.place, each.hint].filter(Boolean).join(" — "))),
+    );
+  }
+}
