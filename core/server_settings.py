@@ -204,6 +204,12 @@ class ChatsSettings(Value):
     )
 
 
+class PageSettings(Value):
+    """The page for people, at the address of the server, and the widget for other sites."""
+
+    enabled: bool = Field(default=True, description="Off: 404; `GET /` lists the endpoints")
+
+
 class MCPServerSettings(Value):
     """The app as an MCP server, under `/mcp`."""
 
@@ -253,6 +259,7 @@ class ServerSettings(Value):
     openai: OpenAISettings = OpenAISettings()
     mcp: MCPServerSettings = MCPServerSettings()
     chats: ChatsSettings = ChatsSettings()
+    page: PageSettings = PageSettings()
     auth: AuthSettings = AuthSettings()
     allow: AllowSettings = AllowSettings()
     limits: LimitSettings = LimitSettings()

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from groundhook.core.errors import ConfigError, HostError
+from groundhook.core.errors import ConfigError
 from groundhook.core.extras import extra, install, lacking
 from groundhook.core.server_settings import ServerSettings
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
 from groundhook.host.config.environment import process_environment
+from groundhook.host.config.introduction import first_assistant, first_question, package_info
 from groundhook.host.config.packages import App, load_app
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--port", type=click.IntRange(0, 65535), metavar="P", help="Port (default: 8420).")
 @click.option("--workers", type=click.IntRange(1, 64), metavar="N", help="Processes (default: 1).")
 @click.option("--reload", is_flag=True, help="Read the app's files again when they are saved.")
+@click.option("--open-browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--certificate", type=FILE, metavar="FILE", help="Certificate for https (PEM).")
 @click.option("--key", "private_key", type=FILE, metavar="FILE", help="Its private key (PEM).")
 def command(
@@ -40,12 +40,13 @@ def command(
     port: int | None,
     workers: int | None,
     reload: bool,
+    open_browser: bool,
     certificate: Path | None,
     private_key: Path | None,
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Serve the app over HTTP: its own API under /api, OpenAI's under /v1.
+    """Serve the app over HTTP: a page to chat on, its own API under /api, OpenAI's under /v1.
 
     Without configuration it listens on this machine alone, with a key that it prints and keeps.
     Log lines are on standard error: `ready` is one when everything is loaded. Ctrl-C lets turns
@@ -68,11 +69,14 @@ def command(
 
         def listening(at: process.Address) -> None:
             if as_json:
-                report.line({"type": "serving", "url": at.url, "key": at.key})
+                page = {"page": at.page} if settings.page.enabled else {}
+                report.line({"type": "serving", "url": at.url, "key": at.key, **page})
             else:
                 _introduce(report, at, loaded, assistants, settings)
             # After the introduction, which log lines of the start would interrupt.
             process.write_logs(debug=debug)
+            if open_browser and click.launch(at.page):
+                report.err.print("no browser could be opened; open the page yourself")
 
         process.serve(
             app,
@@ -93,7 +97,7 @@ def _is_offered(app: App, id: str, settings: ServerSettings) -> bool:
     that."""
     if settings.assistants is not None:
         return id in settings.assistants
-    return not _info(app, id).get("automated")
+    return not package_info(app, id).get("automated")
 
 
 def _introduce(
@@ -107,11 +111,15 @@ def _introduce(
             report.out.print(line, soft_wrap=True, highlight=False, markup=False)
 
     show(f"Serving on {at.url}  (Ctrl-C stops it)")
+    if settings.page.enabled:
+        show(f"\nThe page:  {at.page}")
+        if at.link:
+            show("  (it signs one browser in, within an hour; the key below does at any time)")
     show(f"\nAssistants: {', '.join(assistants) or 'none'}")
-    assistant = _example(app, assistants)
+    assistant = first_assistant(app, assistants)
     if assistant is None:
         return
-    question = _question(app, assistant)
+    question = first_question(app, assistant)
     body = shlex.quote(json.dumps({"assistant": assistant, "text": question}, ensure_ascii=False))
     key = f" -H 'Authorization: Bearer {at.key}'" if at.key else ""
     show("\nAn answer as a stream of events:")
@@ -128,32 +136,3 @@ def _introduce(
             f"model={assistant!r}, messages=messages).choices[0].message)",
         )
     show("")
-
-
-def _example(app: App, assistants: list[str]) -> str | None:
-    """Return the assistant that a newcomer asks first: one that suggests a question, and whose
-    collections are not filled by a toolkit, which must have run before."""
-
-    def rank(id: str) -> tuple[bool, bool]:
-        with suppress(HostError):
-            package = app.package(id)
-            filled = bool(app.settings_for(package).settings.tools)
-            return "placeholder" not in package.info, filled
-        return True, True
-
-    return min(assistants, key=rank, default=None)
-
-
-def _question(app: App, assistant: str) -> str:
-    """Return the question that an assistant's package suggests, or one that fits any."""
-    text = _info(app, assistant).get("placeholder")
-    fits = isinstance(text, str) and text.isprintable()
-    return text if text and fits else "What can you help me with?"
-
-
-def _info(app: App, assistant: str) -> Mapping[str, Any]:
-    """Return what an assistant's package says of itself; nothing for a broken one."""
-    try:
-        return app.package(assistant).info
-    except HostError:
-        return {}

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 from starlette.applications import Starlette
@@ -16,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -28,6 +29,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.app.opening import CHATS_FILE, open_host
 from groundhook.host.config.agent_file import read_agent_file, server_settings
 from groundhook.host.config.environment import child_environment, process_environment
+from groundhook.host.output.dialects.places import SOURCES
 from groundhook.host.server.api.table import ENDPOINTS
 from groundhook.host.server.draining import drained_by_signals
 from groundhook.host.server.edge_middleware import EdgeMiddleware
@@ -243,6 +245,10 @@ class _Handling:
 
     def _answer_error(self, request: Request, exc: Exception) -> Response:
         problem = problem_of(exc)
+        if problem.status == 401 and self._leads_to_page(request):
+            # A person who opens a link to a source signs in first.
+            where = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return RedirectResponse(f"/#to={quote(where, safe='')}", 303)
         request_id = request.scope["groundhook.request"]
         if self._endpoint.path == PATH and problem.status == 401:
             where = request.state.serving.settings.public_url or str(request.base_url).rstrip("/")
@@ -252,6 +258,13 @@ class _Handling:
             known = isinstance(exc, HostError)
             log.error("request %s failed: %s", request_id, exc, exc_info=None if known else exc)
         return response(problem, self._endpoint.shape, request_id)
+
+    def _leads_to_page(self, request: Request) -> bool:
+        """Return whether a browser opened the address of a source, and there is a page to sign in
+        on."""
+        opens = "text/html" in request.headers.get("accept", "") and request.method == "GET"
+        serving: Serving = request.state.serving
+        return opens and self._endpoint.path.startswith(SOURCES) and serving.has("page")
 
 
 NOBODY = Caller(identity=Identity(), name="", scopes=frozenset(), anonymous=True)

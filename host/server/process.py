@@ -24,6 +24,7 @@ from groundhook.host.server.connections import Connection, Connections, most_con
 from groundhook.host.server.identity.caller import ALL_SCOPES
 from groundhook.host.server.identity.client_addresses import is_loopback
 from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, local_key
+from groundhook.host.server.identity.sign_in_link import make_link
 
 HEADER_BYTES = 32 * 1024
 LAST_RESORT_S = 5  # after `drain_s`
@@ -33,12 +34,19 @@ BACKLOG = 2048
 @dataclass(frozen=True, kw_only=True)
 class Address:
     """The address of the server. `key` is the key for this machine, which is printed; "" if the
-    server has other ways to sign in."""
+    server has other ways to sign in. `link` is the secret with which the page signs in once."""
 
     host: str
     port: int
     secure: bool
     key: str
+    link: str = ""
+
+    @property
+    def page(self) -> str:
+        """The address of the page, which signs in by itself where there is a key for this machine.
+        The secret is in the fragment, which browsers send nowhere."""
+        return f"{self.url}/#link={self.link}" if self.link else f"{self.url}/"
 
     @property
     def url(self) -> str:
@@ -78,7 +86,13 @@ def serve(
     with sock:
         port = sock.getsockname()[1]
         on_listening(
-            Address(host=settings.host, port=port, secure=certificate is not None, key=local)
+            Address(
+                host=settings.host,
+                port=port,
+                secure=certificate is not None,
+                key=local,
+                link=make_link(state, key.id) if local and settings.page.enabled else "",
+            )
         )
         if settings.workers > 1:
             Multiprocess(config, [sock]).run()

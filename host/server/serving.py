@@ -180,6 +180,11 @@ class Call:
         """The address of the server, as this client reaches it."""
         return self.serving.settings.public_url or str(self.request.base_url).rstrip("/")
 
+    @property
+    def wants_page(self) -> bool:
+        """Whether the client is a browser that opens the address."""
+        return "text/html" in self.request.headers.get("accept", "")
+
     def audience(self, *, trace: bool = False) -> Audience:
         """Return which events this caller may see."""
         author = "author" in self.caller.scopes
@@ -251,7 +256,7 @@ class Call:
         scope.cancel()
 
 
-Part = Literal["", "openai", "mcp", "chats"]
+Part = Literal["", "openai", "mcp", "chats", "page"]
 Handler = Callable[[Call], Awaitable[ASGIApp]]
 
 

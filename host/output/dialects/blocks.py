@@ -68,7 +68,7 @@ def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[Block], Tail]:
     text = answer.content
     marks = [(place, citation.marker) for citation in answer.citations for place in citation.places]
     if len(text) - tail.start > LONGEST:
-        return [{"type": "p", "children": [text[tail.start :]]}], tail
+        return [plain_block(text[tail.start :])], tail
     parsed, markers, starts = _with_numbers(text, sorted(marks), tail.start)
     tokens = _parser().parse(parsed)
     blocks = _Tree(markers, _addresses(answer)).blocks(tokens)
@@ -81,9 +81,19 @@ def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[Block], Tail]:
 def markdown_blocks(text: str, addresses: Iterable[str] = ()) -> list[Block]:
     """Return the blocks of a text without citations, such as a passage of a document."""
     if len(text) > LONGEST:
-        return [{"type": "p", "children": [text]}]
+        return [plain_block(text)]
     parsed, _, _ = _with_numbers(text, (), 0)
     return _Tree((), frozenset(addresses)).blocks(_parser().parse(parsed))
+
+
+def blocks_of_texts(texts: Sequence[str]) -> list[list[Block]]:
+    """Return the blocks of each of several texts."""
+    return [markdown_blocks(text) for text in texts]
+
+
+def plain_block(text: str) -> Block:
+    """Return a text as it is written."""
+    return {"type": "p", "children": [text]}
 
 
 def _begins(token: Token) -> bool:

@@ -7,18 +7,22 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
+from anyio import to_thread
 from pydantic import Field
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from groundhook.core.errors import HostError, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.problems import Problem
 from groundhook.core.types.base import Value
 from groundhook.core.types.search import SEARCH_TYPES, SearchRequest
+from groundhook.host.config.introduction import first_assistant
 from groundhook.host.config.tree import assistants as assistants_in
 from groundhook.host.output.dialects.native import readable
 from groundhook.host.server import request_body
-from groundhook.host.server.api.index import index_document, index_page
+from groundhook.host.server.api import page_files
+from groundhook.host.server.identity import sign_in_link
+from groundhook.host.server.api.index import index_document
 from groundhook.host.server.api.openapi import openapi_document
 from groundhook.host.server.identity.caller import of_key
 from groundhook.host.server.identity.client_addresses import is_loopback, network
@@ -48,17 +52,32 @@ class SearchAsk(SearchRequest):
 
 
 class SignInRequest(Value):
-    """The key with which a page signs in."""
+    """The way in which a page signs in: one of the two."""
 
-    key: str = Field(min_length=1, max_length=300, description="A key of the server")
+    key: str = Field(default="", max_length=300, description="A key of the server")
+    link: str = Field(
+        default="",
+        max_length=300,
+        description="The secret of the link that `groundhook serve` prints",
+    )
 
 
 async def index(call: Call) -> Response:
-    """Return what the server offers, as a page where the client prefers one."""
-    offered = call.serving.offered_endpoints()
-    if "text/html" in call.request.headers.get("accept", ""):
-        return HTMLResponse(index_page(offered, call.public_url))
-    return JSONResponse(index_document(offered, call.public_url))
+    """Return the page to a browser, and to a program what the server offers."""
+    if call.wants_page and call.serving.has("page"):
+        return page_files.index()
+    return JSONResponse(index_document(call.serving.offered_endpoints(), call.public_url))
+
+
+async def asset(call: Call) -> Response:
+    """Return a file of the page."""
+    wanted = call.request.path_params
+    return page_files.asset(wanted["version"], wanted["name"])
+
+
+async def widget(call: Call) -> Response:
+    """Return the module that defines the conversation for pages of other sites."""
+    return page_files.widget()
 
 
 async def openapi(call: Call) -> Response:
@@ -118,9 +137,11 @@ async def me(call: Call) -> Response:
 
 
 async def assistants(call: Call) -> Response:
-    """Return the assistants that the caller may use."""
-    listed = [_info(call, id) for id in call.serving.offered(call.caller)]
-    return Response(line({"assistants": listed}), media_type="application/json")
+    """Return the assistants that the caller may use, and the one that a newcomer asks first."""
+    offered = call.serving.offered(call.caller)
+    listed = [_info(call, id) for id in offered]
+    first = first_assistant(call.serving.host.app, offered)
+    return Response(line({"assistants": listed, "first": first}), media_type="application/json")
 
 
 async def assistant(call: Call) -> Response:
@@ -233,13 +254,21 @@ async def problem(call: Call) -> Response:
 
 
 async def sign_in(call: Call) -> Response:
-    """Exchange a key for a cookie."""
+    """Exchange a key, or a link that is used once, for a cookie."""
     # By address: a caller without a key has no other name.
     await call.serving.limits.count("sign-ins", network(call.address))
     wanted = request_body.validate_strictly(SignInRequest, await call.json())
-    key = call.serving.keys.find(wanted.key)
+    if bool(wanted.key) == bool(wanted.link):
+        raise UsageError("give `key` or `link`")
+    if wanted.link:
+        state = call.serving.host.app.state
+        id = await to_thread.run_sync(sign_in_link.redeem, state, wanted.link)
+        key = call.serving.keys.by_id(id) if id else None
+    else:
+        key = call.serving.keys.find(wanted.key)
     if key is None:
-        raise Refused("unauthenticated", "the key is not valid")
+        used = "the link was used or has ended; `groundhook serve` prints a new one"
+        raise Refused("unauthenticated", used if wanted.link else "the key is not valid")
     caller = of_key(key)
     answer = JSONResponse({"name": caller.name, "scopes": sorted(caller.scopes)})
     secure = call.public_url.startswith("https:")

@@ -1,4 +1,4 @@
-"""A document or a record as a page for browsers: HTML without scripts, styles and images. Pure.
+"""A document or a record as a page for browsers: HTML without scripts and images. Pure.
 
 Passages are Markdown. HTML in them is shown as text, and addresses are http(s), relative or
 `mailto:`; a relative one leads to another document of the collection.
@@ -28,45 +28,51 @@ class ShownPassage:
     page: int = 0
 
 
-def document_page(title: str, passages: Sequence[ShownPassage]) -> str:
+def document_page(title: str, passages: Sequence[ShownPassage], style: str) -> str:
     """Return the page of a document. A heading that only repeats the title is omitted. The first
-    passage of each page of a file is the target of `#page=`."""
+    passage of each page of a file is the target of `#page=`, the first cited one of `#cited`.
+    `style` is the address of a style sheet."""
     pages = [each.page for each in passages]
+    cited = next((n for n, each in enumerate(passages) if each.marked), -1)
     sections = []
     for at, each in enumerate(passages):
         is_first = each.page and each.page not in pages[:at]
         anchor = f' id="page={each.page}"' if is_first else ""
         shown = _html(each, title if at == 0 else "")
-        sections.append(f"<section{anchor}>\n{shown}</section>")
-    return _page(title, "\n".join(sections))
+        target = '<a id="cited"></a>' if at == cited else ""
+        sections.append(f"<section{anchor}>{target}\n{shown}</section>")
+    return _page(title, "\n".join(sections), style)
 
 
-def page_of_values(title: str, passages: Sequence[Mapping[str, Any]]) -> str:
+def page_of_values(title: str, passages: Sequence[Mapping[str, Any]], style: str) -> str:
     """Return the page of a document whose passages are the fields of `ShownPassage`, as another
     process gets them."""
-    return document_page(title, [ShownPassage(**each) for each in passages])
+    return document_page(title, [ShownPassage(**each) for each in passages], style)
 
 
-def plain_page(title: str, passages: Sequence[ShownPassage]) -> str:
+def plain_page(title: str, passages: Sequence[ShownPassage], style: str) -> str:
     """Return the page of a document as it is written, for one that no parser ends with."""
     shown = (
         f"<mark>{escape(each.text)}</mark>" if each.marked else escape(each.text)
         for each in passages
     )
-    return _page(title, "\n".join(f"<pre>{text}</pre>" for text in shown))
+    return _page(title, "\n".join(f"<pre>{text}</pre>" for text in shown), style)
 
 
-def record_page(title: str, fields: Mapping[str, str]) -> str:
+def record_page(title: str, fields: Mapping[str, str], style: str) -> str:
     """Return the page of a record."""
     rows = "\n".join(
         f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
         for name, value in fields.items()
     )
-    return _page(title, f"<table>{rows}</table>")
+    return _page(title, f"<table>{rows}</table>", style)
 
 
-def _page(title: str, body: str) -> str:
-    head = f'<!doctype html><meta charset="utf-8"><title>{escape(title)}</title>'
+def _page(title: str, body: str, style: str) -> str:
+    head = (
+        '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<title>{escape(title)}</title><link rel="stylesheet" href="{style}">'
+    )
     return f'{head}<main dir="auto"><h1>{escape(title)}</h1>\n{body}</main>'
 
 

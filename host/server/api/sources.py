@@ -4,6 +4,7 @@ so a link gives no access. Programs get JSON, browsers a page without script."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import HostError, IngestError, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.search import Item
+from groundhook.host.output.dialects.blocks import Block, blocks_of_texts, plain_block
 from groundhook.host.output.dialects.places import page_of
 from groundhook.host.server.api.source_page import (
     ShownPassage,
@@ -21,11 +23,16 @@ from groundhook.host.server.api.source_page import (
     plain_page,
     record_page,
 )
+from groundhook.host.server.api.turns import wants_blocks
+from groundhook.host.server.api.page_files import address
 from groundhook.host.server.reading import read_passages, read_record, shown_fields
 from groundhook.host.server.serving import Call
 from groundhook.host.turn.names import AssistantNames
 
 log = logging.getLogger("groundhook")
+
+# The style sheet alone.
+SOURCE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'"
 
 
 async def document(call: Call) -> ASGIApp:
@@ -47,19 +54,23 @@ async def document(call: Call) -> ASGIApp:
     ]
     title = items[0].title if items else id
     body = {"collection": collection, "document": id, "title": title, "passages": passages}
-    if not _is_browser(call):
+    if not call.wants_page:
+        if wants_blocks(call):
+            for passage, blocks in zip(passages, await _blocks(call, collection, items), strict=True):
+                passage["blocks"] = blocks
         return _json(body)
+    style = address("source.css")
     shown = [
         ShownPassage(text=item.content, marked=_overlaps(item, start, end), page=page_of(item.url))
         for item in items
     ]
     try:
         values = [asdict(each) for each in shown]
-        html = await call.serving.readers.call(page_of_values, title, values)
+        html = await call.serving.readers.call(page_of_values, title, values, style)
     except IngestError as exc:
         log.warning("a document of %r is shown as it is written: %s", collection, exc)
-        html = plain_page(title, shown)
-    return HTMLResponse(html)
+        html = plain_page(title, shown, style)
+    return _html(html)
 
 
 async def record(call: Call) -> ASGIApp:
@@ -69,11 +80,30 @@ async def record(call: Call) -> ASGIApp:
     host = call.serving.host
     _may_read(call, "db", model)
     found = await read_record(host, model, id, call.caller.identity)
-    if not _is_browser(call):
-        return _json({"model": model, "record_id": id, "record": found})
     spec = host.app.models.named(model)
     title = f"{spec.name or model} {id}"
-    return HTMLResponse(record_page(title, shown_fields(spec, found)))
+    if call.wants_page:
+        return _html(record_page(title, shown_fields(spec, found), address("source.css")))
+    body: dict[str, Any] = {"model": model, "record_id": id, "record": found}
+    if wants_blocks(call):
+        body.update(title=title, fields=shown_fields(spec, found))
+    return _json(body)
+
+
+async def _blocks(call: Call, collection: str, items: Sequence[Item]) -> list[list[Block]]:
+    """Return the blocks of passages; their texts as they are written if no parser ends with
+    them."""
+    texts = [item.content for item in items]
+    try:
+        found: list[list[Block]] = await call.serving.readers.call(blocks_of_texts, texts)
+    except IngestError as exc:
+        log.warning("a document of %r is shown as it is written: %s", collection, exc)
+        return [[plain_block(text)] for text in texts]
+    return found
+
+
+def _html(page: str) -> Response:
+    return HTMLResponse(page, headers={"content-security-policy": SOURCE_POLICY})
 
 
 def _may_read(call: Call, kind: str, name: str) -> None:
@@ -103,10 +133,6 @@ def _overlaps(item: Item, start: int | None, end: int | None) -> bool:
     if item.extent is None or start is None or end is None:
         return False
     return item.extent.start < end and start < item.extent.end
-
-
-def _is_browser(call: Call) -> bool:
-    return "text/html" in call.request.headers.get("accept", "")
 
 
 def _json(value: Any) -> Response:

@@ -25,9 +25,20 @@ ASSISTANT_QUERY = (
         " key that lists its assistants",
     ),
 )
+VIEW_QUERY = (
+    "view",
+    "`blocks`: with events `blocks`, the Markdown of the answer so far as a tree: the blocks from"
+    " `from` on are replaced",
+)
 STREAM_QUERY = (
     ("events", "only these types of events, separated by commas: `text,citation,stream_end`"),
     ("trace", "`1`: with the steps of the turn; for the scope `author`"),
+    VIEW_QUERY,
+)
+BRANCH_QUERY = (
+    ("limit", "only the last messages, 1–200; `earlier` says whether others come before them"),
+    ("before", "id of a message: only those before it"),
+    ("view", "`blocks`: each answer has `blocks` too, its Markdown as a tree"),
 )
 
 
@@ -36,7 +47,23 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/",
         handler=meta_api.index,
-        about="These endpoints and a request to try; a page for browsers.",
+        about="The page for browsers; for programs these endpoints and a request to try.",
+        open=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/assets/{version}/{name}",
+        handler=meta_api.asset,
+        part="page",
+        about="A file of the page. Its address has the hash of all files, so it is kept for ever.",
+        open=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/widget.js",
+        handler=meta_api.widget,
+        part="page",
+        about="The module that defines `<groundhook-chat>` in a page of another site.",
         open=True,
     ),
     Endpoint(
@@ -85,7 +112,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="POST",
         path="/api/session",
         handler=meta_api.sign_in,
-        about="Exchange a key for a cookie, for pages of this server.",
+        about="Exchange a key, or a link that is used once, for a cookie for pages of this server.",
         open=True,
         body=SignInRequest,
     ),
@@ -196,6 +223,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         part="chats",
         about="A chat, with the messages of the branch that is shown.",
         scope="chats",
+        query=BRANCH_QUERY,
     ),
     Endpoint(
         method="PATCH",
@@ -221,7 +249,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         part="chats",
         about="The messages of a branch.",
         scope="chats",
-        query=(("leaf", "id of its last message; default: the branch that is shown"),),
+        query=(
+            ("leaf", "id of its last message; default: the branch that is shown"),
+            *BRANCH_QUERY,
+        ),
     ),
     Endpoint(
         method="POST",
@@ -272,6 +303,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         query=(
             ("start", "first character of the extent"),
             ("end", "the character after its last one"),
+            ("view", "`blocks`: each passage has `blocks` too, its Markdown as a tree"),
         ),
     ),
     Endpoint(
@@ -280,6 +312,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=sources_api.record,
         about="A record that a citation points at, as the caller may see it.",
         scope="chat",
+        query=(("view", "`blocks`: with its `title`, and its `fields` by their labels"),),
     ),
     Endpoint(
         method="GET",

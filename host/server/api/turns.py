@@ -21,7 +21,7 @@ from groundhook.host.app.host import Host
 from groundhook.host.chats.ports import RequestKey
 from groundhook.host.output.dialects.native import Whole
 from groundhook.host.server import request_body
-from groundhook.host.server.blocks_writer import BlocksWriter
+from groundhook.host.server.turns.blocks_writer import BlocksWriter
 from groundhook.host.server.identity.caller import Caller
 from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import TurnRequest
