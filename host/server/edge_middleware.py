@@ -33,8 +33,9 @@ SAFE_HEADERS = {
 
 
 def _forbid_storing(headers: MutableHeaders) -> None:
+    """Forbid caches to store an answer, except files that are the same for everyone and say so."""
     given = headers.get("cache-control", "")
-    if "no-store" not in given:
+    if "no-store" not in given and "public" not in given:
         headers["cache-control"] = f"no-store, {given}" if given else "no-store"
 
 

@@ -55,7 +55,7 @@ def test_the_page_has_a_strict_policy_and_its_files_are_kept_for_ever(served: Se
         policy = page.headers["content-security-policy"]
         assert "require-trusted-types-for 'script'; trusted-types 'none'" in policy
         assert "unsafe" not in policy
-        assert page.headers["cache-control"] == "no-cache"
+        assert page.headers["cache-control"] == "public, no-cache"
         assert re.search(r"\son\w+=|style=|<script(?! type=\"module\" src=)", page.text) is None
         files = re.findall(r'(?:src|href)="(/assets/[^"]+)"', page.text)
         assert len(files) > 10
@@ -82,7 +82,7 @@ def test_the_widget_is_a_module_for_pages_of_other_sites(served: Served) -> None
     with served.client("", origin="https://shop.example") as client:
         widget = client.get("/widget.js")
         assert widget.headers["access-control-allow-origin"] == "*"
-        assert widget.headers["cache-control"] == "no-cache"
+        assert widget.headers["cache-control"] == "public, no-cache"
         (address,) = re.findall(r'"\.(/assets/[^"]+)"', widget.text)
         module = client.get(address)
         assert module.headers["access-control-allow-origin"] == "*"

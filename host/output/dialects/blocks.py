@@ -24,6 +24,7 @@ Block = dict[str, Any]
 Node = Block | str
 
 LONGEST = 200_000  # characters that are parsed; a longer text is shown as it is written
+LONGEST_TAIL = 50_000  # the same of one block that grows, which is parsed again and again
 # Characters around the number of a marker in the text that is parsed. They are private, so an
 # answer that contains them loses nothing that anybody could read.
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -59,15 +60,17 @@ class Tail:
 
 def blocks_of(answer: KeptAnswer) -> list[Block]:
     """Return the blocks of an answer."""
-    return blocks_from(answer, Tail())[0]
+    return blocks_from(answer, Tail(), LONGEST)[0]
 
 
-def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[Block], Tail]:
+def blocks_from(
+    answer: KeptAnswer, tail: Tail, longest: int = LONGEST_TAIL
+) -> tuple[list[Block], Tail]:
     """Return the blocks of the tail of an answer, and its tail when more text follows: its last
     block may grow."""
     text = answer.content
     marks = [(place, citation.marker) for citation in answer.citations for place in citation.places]
-    if len(text) - tail.start > LONGEST:
+    if len(text) - tail.start > longest:
         return [plain_block(text[tail.start :])], tail
     parsed, markers, starts = _with_numbers(text, sorted(marks), tail.start)
     tokens = _parser().parse(parsed)

@@ -21,9 +21,9 @@ from groundhook.host.config.tree import assistants as assistants_in
 from groundhook.host.output.dialects.native import readable
 from groundhook.host.server import request_body
 from groundhook.host.server.api import page_files
-from groundhook.host.server.identity import sign_in_link
 from groundhook.host.server.api.index import index_document
 from groundhook.host.server.api.openapi import openapi_document
+from groundhook.host.server.identity import sign_in_link
 from groundhook.host.server.identity.caller import of_key
 from groundhook.host.server.identity.client_addresses import is_loopback, network
 from groundhook.host.server.problems import KINDS, Refused

@@ -26,7 +26,7 @@ _PAGE_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "cache-control": "no-cache",
+    "cache-control": "public, no-cache",
 }
 # The widget's modules are loaded by pages of other sites. They are the same for everyone.
 _SHARED_HEADERS = {
@@ -66,7 +66,7 @@ def index() -> Response:
 def widget() -> Response:
     """Return the module for pages of other sites."""
     body = f'export * from ".{address("chat.js")}";\n'
-    headers = {**_SHARED_HEADERS, "cache-control": "no-cache"}
+    headers = {**_SHARED_HEADERS, "cache-control": "public, no-cache"}
     return Response(body, media_type="text/javascript", headers=headers)
 
 

@@ -17,6 +17,7 @@ from groundhook.core.json_lines import line
 from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.blocks import Block, blocks_of_texts, plain_block
 from groundhook.host.output.dialects.places import page_of
+from groundhook.host.server.api.page_files import address
 from groundhook.host.server.api.source_page import (
     ShownPassage,
     page_of_values,
@@ -24,7 +25,6 @@ from groundhook.host.server.api.source_page import (
     record_page,
 )
 from groundhook.host.server.api.turns import wants_blocks
-from groundhook.host.server.api.page_files import address
 from groundhook.host.server.reading import read_passages, read_record, shown_fields
 from groundhook.host.server.serving import Call
 from groundhook.host.turn.names import AssistantNames
@@ -53,11 +53,18 @@ async def document(call: Call) -> ASGIApp:
         for item in items
     ]
     title = items[0].title if items else id
-    body = {"collection": collection, "document": id, "title": title, "passages": passages}
+    body: dict[str, Any] = {
+        "collection": collection,
+        "document": id,
+        "title": title,
+        "passages": passages,
+    }
     if not call.wants_page:
         if wants_blocks(call):
-            for passage, blocks in zip(passages, await _blocks(call, collection, items), strict=True):
-                passage["blocks"] = blocks
+            blocks = await _blocks(call, collection, items)
+            body["passages"] = [
+                {**each, "blocks": tree} for each, tree in zip(passages, blocks, strict=True)
+            ]
         return _json(body)
     style = address("source.css")
     shown = [

@@ -21,11 +21,11 @@ from groundhook.host.app.host import Host
 from groundhook.host.chats.ports import RequestKey
 from groundhook.host.output.dialects.native import Whole
 from groundhook.host.server import request_body
-from groundhook.host.server.turns.blocks_writer import BlocksWriter
 from groundhook.host.server.identity.caller import Caller
 from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.serving import Call, Serving
+from groundhook.host.server.turns.blocks_writer import BlocksWriter
 from groundhook.host.server.turns.idempotency import digest_of
 from groundhook.host.server.turns.kept_turns import is_read_elsewhere, requested_turn
 from groundhook.host.server.turns.running import (

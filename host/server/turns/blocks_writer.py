@@ -19,7 +19,7 @@ SHARE = 8  # parsing takes at most one part of so many of the time
 
 class BlocksWriter:
     """Writes the events after `after`, and blocks from the beginning. A piece replaces all blocks
-    from its `from` on; the last one, before `stream_end`, replaces everything."""
+    from its `from` on; the last one comes before `stream_end`."""
 
     def __init__(self, native: NativeWriter, after: int) -> None:
         self._native, self._after = native, after
@@ -36,8 +36,7 @@ class BlocksWriter:
             if isinstance(seen, Text):
                 self.behind = True
             elif isinstance(seen, StreamEnd):
-                self._tail = Tail()
-                parts.append(self._blocks())
+                parts.append(self.end())
             if logged.seq > self._after:
                 parts.append(self._native((logged,)))
         if self.behind and time.perf_counter() >= self._due:
