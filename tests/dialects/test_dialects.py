@@ -17,6 +17,7 @@ from groundhook.core.types.events import (
     CitationSeen,
     Event,
     Failed,
+    HookMessage,
     StreamEnd,
     StreamStart,
     Text,
@@ -214,6 +215,28 @@ def test_one_completion_is_the_stream_in_one_message() -> None:
     linked = completion(run(chat(citations="links"), seen(events)))
     link = f"[[1]]({PUBLIC}/api/sources/kb/notes/tea/tea.md?start=0&end=12)"
     assert linked["choices"][0]["message"]["content"] == f"Two minutes {link}"
+
+
+def test_a_hooks_message_and_the_answer_are_paragraphs_of_their_own() -> None:
+    def said(id: str, text: str) -> HookMessage:
+        return HookMessage(
+            action="send", message_id=id, message={"type": "text", "props": {"content": text}}
+        )
+
+    item = ITEMS[0]
+    events: list[Event] = [
+        StreamStart(assistant_id="tea"),
+        said("m1", "One moment.\n"),
+        CitationSeen(marker=item.citation_id, verdict="ok", item=item),
+        Text(delta=f"Two {item.citation_id}"),
+        Text(delta=" minutes."),
+        said("m2", "Ask a person."),
+    ]
+    whole = completion(run(chat(), seen(events)))["choices"][0]["message"]
+    assert whole["content"] == "One moment.\n\nTwo [1] minutes.\n\nAsk a person."
+    [annotation] = whole["annotations"]
+    start, end = (annotation["url_citation"][key] for key in ("start_index", "end_index"))
+    assert whole["content"][start:end] == "[1]"
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_what_is_not_read_is_named(client: OpenAI) -> None:
         "messages[2]",
         "messages[3]",
     }
-    assert raw.parse().choices[0].message.content == "One moment. A title"
+    assert raw.parse().choices[0].message.content == "One moment. \n\nA title"
 
 
 @pytest.mark.parametrize(("system", "roles"), [("user", ["user", "user"]), ("drop", ["user"])])

@@ -48,9 +48,12 @@ TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are s
 @dataclass(frozen=True)
 class Sent:
     """The state of the fold. `label` is shown in the place of `marker`, whose text comes next;
-    `open` are searches and tools under way, `finish` is set when the answer is complete."""
+    `open` are searches and tools under way, `finish` is set when the answer is complete. `writer`
+    is the hook's message that the last text belongs to ("": the answer), `tail` its end."""
 
     length: int = 0
+    writer: str = ""
+    tail: str = ""
     numbers: Numbers = Numbers()
     names: tuple[str, ...] = ()
     annotations: int = 0
@@ -142,15 +145,20 @@ class OpenAIChat:
         if item is None:
             return sent, pieces
         # Offsets count the text as sent, in which the label has replaced the marker.
-        start = state.length + len(before)
+        start = sent.length - len(label) - len(after)
         annotation = self._annotation(state.annotations, item, start, start + len(label))
         counted = replace(sent, annotations=state.annotations + 1)
         return counted, [*pieces, self._chunk({"annotations": [annotation]})]
 
-    def _sent(self, state: Sent, text: str) -> tuple[Sent, Sequence[Piece]]:
+    def _sent(self, state: Sent, text: str, writer: str = "") -> tuple[Sent, Sequence[Piece]]:
+        """Send text. A hook's message and the answer beside it are paragraphs of their own."""
         if not text:
             return state, ()
-        return replace(state, length=state.length + len(text)), (self._chunk({"content": text}),)
+        if state.length and writer != state.writer:
+            text = "\n" * (2 - len(state.tail) + len(state.tail.rstrip("\n"))) + text
+        tail = (state.tail + text)[-2:]
+        sent = replace(state, length=state.length + len(text), writer=writer, tail=tail)
+        return sent, (self._chunk({"content": text}),)
 
     def _cited(self, state: Sent, event: CitationSeen) -> tuple[Sent, Sequence[Piece]]:
         if event.item is None:
@@ -189,7 +197,7 @@ class OpenAIChat:
         if now is None or not _is_text(now.message):
             return held, ()
         text, _ = hook_messages.added_text(state.messages.get(event.message_id), now)
-        return self._sent(held, text)
+        return self._sent(held, text, event.message_id)
 
     def _opened(
         self, state: Sent, id: str, status: openwebui.Status
