@@ -96,7 +96,10 @@ class Searcher:
             except anyio.get_cancelled_exc_class():
                 self.channel.send_nowait(
                     SearchComplete(
-                        search_id=id, total=0, duration_ms=_milliseconds_since(began), error=STOPPED
+                        search_id=id,
+                        total=0,
+                        duration_ms=_milliseconds_since(began),
+                        error=self._reason_of_stop(request, source, began),
                     )
                 )
                 raise
@@ -180,11 +183,16 @@ class Searcher:
             # Not `fail_after`: its TimeoutError would look like one that the source itself raises.
             with unwrap_exception_groups(), anyio.move_on_after(timeout / 1000):
                 return await handler.search(completed, self.scope), None
-            raise SourceTimeout(
-                f"the {request.type} search did not end within {timeout} ms", hint=setting
-            )
+            raise _timeout_error(request.type, timeout, setting)
         except HostError as exc:
             return SourceResult(), str(exc)
+
+    def _reason_of_stop(self, request: SearchRequest, source: Origin, began: float) -> str:
+        """Return why a search was cancelled: past its own deadline because of that, which a source
+        that cannot be interrupted outlasts; else another search was faster, or the turn ended."""
+        timeout, setting = self._deadline(request, source)
+        late = _milliseconds_since(began) >= timeout
+        return str(_timeout_error(request.type, timeout, setting)) if late else STOPPED
 
     def _deadline(self, request: SearchRequest, source: Origin) -> tuple[int, str]:
         """Return a search's deadline in milliseconds and the setting that defines it. A search of a
@@ -192,7 +200,8 @@ class Searcher:
         of other searches are kept."""
         own, call = plan.timeout_ms(request.type, self.settings), self._call_ms()
         if source == "hook" and call < own:
-            return call, "hooks.limits.call_ms"
+            longer = f"search.{request.type}.timeout_ms"
+            return call, f"nine tenths of hooks.limits.call_ms, which is shorter than {longer}"
         return own, f"search.{request.type}.timeout_ms"
 
     def _call_ms(self) -> int:
@@ -277,6 +286,10 @@ class Searcher:
             node.fail(str(failure))
         await self.scope.warn(failure.code, f"{failure}; the merged order stays")
         return None
+
+
+def _timeout_error(type: SearchType, timeout: int, setting: str) -> SourceTimeout:
+    return SourceTimeout(f"the {type} search did not end within {timeout} ms", hint=setting)
 
 
 async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
 
 from groundhook import Host, open_host
 from groundhook.core.errors import ModelUnreachable, SourceError, StorageError, UnknownName
-from groundhook.core.ports import Delta, Handler, ModelCall, SourceResult
+from groundhook.core.ports import Delta, Handler, ModelCall, Scope, SourceResult
 from groundhook.core.types.events import Event
-from groundhook.core.types.search import SearchType
+from groundhook.core.types.search import SearchRequest, SearchType
 from groundhook.core.types.tools import Tool
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
@@ -234,6 +235,37 @@ async def test_a_search_for_a_hook_ends_before_the_hooks_call_so_that_others_kee
     (none, error), (one, fine) = end(events).metadata["found"]
     assert (none, one, fine) == (0, 1, "")
     assert "hooks.limits.call_ms" in error
+
+
+class Stubborn(CannedSource):
+    """A source that cannot be interrupted, as one that computes in a thread."""
+
+    async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
+        with anyio.CancelScope(shield=True):
+            found = await super().search(request, scope)
+        await anyio.lowlevel.checkpoint()
+        return found
+
+
+async def test_a_search_that_outlasts_the_hooks_call_names_the_limit_that_ended_it(
+    make_app: MakeApp,
+) -> None:
+    package = ASSISTANT.replace('"name"', '"hooks": {"limits": {"call_ms": 200}}, "name"')
+    hook = """
+    function Create(ctx) {
+      return { metadata: { error: ctx.search.Web("a").error }, search: false };
+    }
+    """
+    events = await run(
+        app_with(make_app, package, index_ts=hook),
+        sources={"web": Stubborn({"*": ()}, delay=0.5), "kb": kb()},
+    )
+    [searched] = of(events, "search_complete")
+    assert searched.error == (
+        "the web search did not end within 180 ms (nine tenths of hooks.limits.call_ms, which is"
+        " shorter than search.web.timeout_ms)"
+    )
+    assert "hooks.limits.call_ms" in end(events).metadata["error"]
 
 
 async def test_a_requested_search_that_is_impossible_is_reported(make_app: MakeApp) -> None:
