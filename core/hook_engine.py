@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class HookScript:
     """A package's hook: the entry file and the folder that imports must stay inside. With a
     `next_entry`, Next is in that file and only Create in `entry`. `by_name`: the host calls the
-    functions of the file by their names, and neither Create nor Next.
+    functions of the file by their names, and neither Create nor Next. `functions` are the names in
+    the files of hooks that have other ones: (("Next", "afterwards"),).
 
     `shown` is the folder's name in messages (`assistants/docs`). `paths` are aliases of files, as
     in TypeScript's option of that name: patterns with at most one star, each with paths below the
@@ -36,6 +37,7 @@ class HookScript:
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
     revision: int = 0
     by_name: bool = False
+    functions: tuple[tuple[str, str], ...] = ()
 
     @property
     def shown_entry(self) -> str:

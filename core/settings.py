@@ -248,9 +248,12 @@ class HookSettings(Value):
     on_error: Literal["fail", "continue"] = "fail"
     limits: HookLimits = HookLimits()
     create: str = Field(
-        default="", description="File with Create, such as `src/create.ts`; empty: index.ts"
+        default="",
+        description="File with Create, such as `src/create.ts` or `a.ts:Create`; empty: index.ts",
     )
-    next: str = Field(default="", description="File with Next; empty: index.ts")
+    next: str = Field(
+        default="", description="File with Next, such as `a.ts:After`; empty: index.ts"
+    )
 
 
 class ModelSettings(Sampling):

@@ -1231,12 +1231,17 @@ declare namespace agent {
   };
   type Create = Record<string, any> | null | void;
   type Next = Record<string, any> | null | void;
+  type CreateResponse = Create;
   type CreateHookResponse = Create;
   type HookCreateResponse = Create;
+  type NextPayload = Payload;
   type NextHookPayload = Payload;
+  type NextResponse = Next;
   type NextHookResponse = Next;
   type HookNextResponse = Next;
   type HookOptions = Record<string, any>;
+  type CreateOptions = HookOptions;
+  type NextOptions = HookOptions;
   type ContentPart = { type: any; [key: string]: any };
   type OutputMessage = Record<string, any>;
   type Attachment = Record<string, any>;
@@ -1250,6 +1255,62 @@ declare namespace agent {
   type SearchAPI = any;
   type Trace = any;
 }
+
+declare namespace YaoAgent {
+  type Create = agent.Create;
+  type Next = agent.Next;
+  type Attachment = agent.Attachment;
+  type ContentPart = agent.ContentPart;
+  type Context = agent.Context;
+  type CreateHookResponse = agent.CreateHookResponse;
+  type CreateOptions = agent.CreateOptions;
+  type CreateResponse = agent.CreateResponse;
+  type HookCreateResponse = agent.HookCreateResponse;
+  type HookNextResponse = agent.HookNextResponse;
+  type HookOptions = agent.HookOptions;
+  type Message = agent.Message;
+  type NextHookPayload = agent.NextHookPayload;
+  type NextHookResponse = agent.NextHookResponse;
+  type NextOptions = agent.NextOptions;
+  type NextPayload = agent.NextPayload;
+  type NextResponse = agent.NextResponse;
+  type OutputMessage = agent.OutputMessage;
+  type Payload = agent.Payload;
+  type ToolCall = agent.ToolCall;
+}
+
+type YaoAgent = any;
+type SearchType = "web" | "kb" | "db";
+type Attachment = agent.Attachment;
+type ContentPart = agent.ContentPart;
+type Context = agent.Context;
+type CreateHookResponse = agent.CreateHookResponse;
+type CreateOptions = agent.CreateOptions;
+type CreateResponse = agent.CreateResponse;
+type HookCreateResponse = agent.HookCreateResponse;
+type HookNextResponse = agent.HookNextResponse;
+type HookOptions = agent.HookOptions;
+type Message = agent.Message;
+type NextHookPayload = agent.NextHookPayload;
+type NextHookResponse = agent.NextHookResponse;
+type NextOptions = agent.NextOptions;
+type NextPayload = agent.NextPayload;
+type NextResponse = agent.NextResponse;
+type OutputMessage = agent.OutputMessage;
+type Payload = agent.Payload;
+type ToolCall = agent.ToolCall;
+type CitationConfig = Record<string, any>;
+type DBOptions = Record<string, any>;
+type GraphNode = Record<string, any>;
+type KBOptions = Record<string, any>;
+type QueryOrder = Record<string, any>;
+type QueryWhere = Record<string, any>;
+type RerankOptions = Record<string, any>;
+type Result = Record<string, any>;
+type ResultItem = Record<string, any>;
+type SearchRequest = Record<string, any>;
+type SearchResult = Record<string, any>;
+type WebOptions = Record<string, any>;
 
 declare module "@yao/agent" {
   export * from "groundhook";

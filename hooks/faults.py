@@ -123,7 +123,8 @@ UNCAUGHT_IN = {
 def prelude_warning(request: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
     """Return the code of a warning that the prelude reports, and its error. `!uncaught`: an error
     in a callback or in a promise that is not awaited; `!lost`: a value of which JSON loses
-    something; `!absent`: a part of `ctx` that is not there; `!no_hook`: neither Create nor Next."""
+    something; `!absent`: a part of `ctx` that is not there; `!no_hook`: neither Create nor Next, or
+    not the function that package.yao names."""
     if request == "!uncaught":
         where, _, described = text.partition("\n")
         return UNCAUGHT, thrown_error(UNCAUGHT_IN[where].format(hook=hook), described, program)
@@ -131,6 +132,8 @@ def prelude_warning(request: str, hook: str, text: str, program: Program) -> tup
         return "hook_absent", _absence_error(text, program)
     if request == "!no_hook":
         message, hint = "the hook defines neither Create nor Next", "the host calls these names"
+        if text:
+            message, hint = f"the hook has no function {text!r}", "`hooks` of package.yao names it"
         return "hook_empty", HookError(message, place=Place(program.modules[0].file), hint=hint)
     report = from_v8(text)
     code = "hook_not_finite" if report["becomes"] == "null" else "hook_not_json"

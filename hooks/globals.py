@@ -154,6 +154,42 @@ _PARTS = (
     "SearchAPI",
     "Trace",
 )
+# Types that packages in this dialect use without importing them, and under `YaoAgent`.
+_UNIMPORTED = (
+    "Attachment",
+    "ContentPart",
+    "Context",
+    "CreateHookResponse",
+    "CreateOptions",
+    "CreateResponse",
+    "HookCreateResponse",
+    "HookNextResponse",
+    "HookOptions",
+    "Message",
+    "NextHookPayload",
+    "NextHookResponse",
+    "NextOptions",
+    "NextPayload",
+    "NextResponse",
+    "OutputMessage",
+    "Payload",
+    "ToolCall",
+)
+# Those of its searches.
+_OF_SEARCHES = (
+    "CitationConfig",
+    "DBOptions",
+    "GraphNode",
+    "KBOptions",
+    "QueryOrder",
+    "QueryWhere",
+    "RerankOptions",
+    "Result",
+    "ResultItem",
+    "SearchRequest",
+    "SearchResult",
+    "WebOptions",
+)
 DIALECT = """\
 declare namespace agent {
   /** As hooks of this dialect use it: answers are any, and absent parts undefined. */
@@ -176,18 +212,31 @@ declare namespace agent {
   };
   type Create = Record<string, any> | null | void;
   type Next = Record<string, any> | null | void;
+  type CreateResponse = Create;
   type CreateHookResponse = Create;
   type HookCreateResponse = Create;
+  type NextPayload = Payload;
   type NextHookPayload = Payload;
+  type NextResponse = Next;
   type NextHookResponse = Next;
   type HookNextResponse = Next;
   type HookOptions = Record<string, any>;
+  type CreateOptions = HookOptions;
+  type NextOptions = HookOptions;
   type ContentPart = { type: any; [key: string]: any };
   type OutputMessage = Record<string, any>;
   type Attachment = Record<string, any>;
   type ToolCall = Record<string, any>;
 @@parts@@}
 
+declare namespace YaoAgent {
+  type Create = agent.Create;
+  type Next = agent.Next;
+@@named@@}
+
+type YaoAgent = any;
+type SearchType = "web" | "kb" | "db";
+@@unimported@@
 declare module "@yao/agent" {
   export * from "groundhook";
   export type Context = agent.Context;
@@ -202,4 +251,13 @@ declare module "@yao/runtime" {
   import types = agent;
   export { types as agent };
 @@values@@}
-""".replace("@@parts@@", "".join(f"  type {name} = any;\n" for name in _PARTS))
+"""
+for _mark, _lines in {
+    "@@parts@@": [f"  type {name} = any;\n" for name in _PARTS],
+    "@@named@@": [f"  type {name} = agent.{name};\n" for name in _UNIMPORTED],
+    "@@unimported@@": [
+        *(f"type {name} = agent.{name};\n" for name in _UNIMPORTED),
+        *(f"type {name} = Record<string, any>;\n" for name in _OF_SEARCHES),
+    ],
+}.items():
+    DIALECT = DIALECT.replace(_mark, "".join(_lines))

@@ -267,6 +267,7 @@
     if (entry.module === undefined) {
       const module = (entry.module = { exports: {} });
       setPrototypeOf(entry.requires, null);
+      if (entry.functions !== undefined) setPrototypeOf(entry.functions, null);
       const require = (name) => {
         const target = entry.requires[name];
         return target === undefined ? lazyGlobals().cannotImport(name) : load(target);
@@ -279,15 +280,18 @@
   const find = ((name) => {
     const entry = modules.length > 1 && modules[1].serves === name ? 1 : 0;
     const exported = load(entry);
+    // The name in the file, where package.yao gives one.
+    const written = modules[entry].functions?.[name] ?? name;
     const places = [exported, exported?.default, modules[entry].own, added];
     for (let i = 0; i < 4; i++) {
       const place = places[i];
-      const hook = place?.[name];
+      const hook = place?.[written];
       if (hook !== undefined && hook !== null) return hook;
       // module.exports = function Create(ctx) {…}
-      if (typeof place === "function" && place.name === name) return place;
+      if (typeof place === "function" && place.name === written) return place;
     }
-    if (name === "Create" && find("Next") === undefined) ask("!no_hook", "");
+    if (written !== name) ask("!no_hook", written);
+    else if (name === "Create" && find("Next") === undefined) ask("!no_hook", "");
     return undefined;
   });
 
@@ -311,6 +315,19 @@
     if (json.length > limits.result_kb * 1024) return "^result_kb";
     if (mayLose(value, json)) lazyGlobals().reportLost(value, "");
     return "=" + json;
+  });
+
+  // Of `ctx` as the value of a hook, what a hook may return counts.
+  const returned = ((name, value) => {
+    if (value !== ctx || ctx === undefined || (name !== "Create" && name !== "Next")) return value;
+    const { metadata, locale, theme, route } = ctx;
+    const own = { __proto__: null, metadata };
+    if (name === "Create") {
+      if (locale) own.locale = locale;
+      if (theme) own.theme = theme;
+      if (route) own.route = route;
+    }
+    return own;
   });
 
   let settled;
@@ -392,12 +409,12 @@
         given[3] === undefined ? [ctx, given[0], given[1]] : given[3],
       );
       if (typeof value !== "object" || value === null || typeof value.then !== "function")
-        return finish(pack(value));
+        return finish(pack(returned(name, value)));
       settled = undefined;
       then(
         resolved(value),
         (result) => {
-          settled = pack(result);
+          settled = pack(returned(name, result));
         },
         (error) => {
           settled = "!" + lazyGlobals().describe(error);

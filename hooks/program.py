@@ -67,13 +67,20 @@ class Program:
         )
 
 
-def link_text(modules: Sequence[Module], entries_count: int = 1, called: Sequence[str] = ()) -> str:
+def link_text(
+    modules: Sequence[Module],
+    entries_count: int = 1,
+    called: Sequence[str] = (),
+    functions: Mapping[str, str] | None = None,
+) -> str:
     """Return the modules as the JSON list that the prelude's `compile` takes. The first
     `entries_count` are those in which the host looks for its functions, the hooks or those that are
-    `called`; of two, the second has Next alone."""
+    `called`; of two, the second has Next alone. `functions` are the names of hooks in the files,
+    where they have others."""
+    written = functions or {}
     names = (
         f'{name}: typeof {name} === "undefined" ? undefined : {name}'
-        for name in called or HOOKS
+        for name in (*(called or HOOKS), *written.values())
         if _is_identifier(name)
     )
     pick = f"\nreturn {{{', '.join(names)}}};"
@@ -83,7 +90,8 @@ def link_text(modules: Sequence[Module], entries_count: int = 1, called: Sequenc
         # one, so that an error is located where the module is used.
         end = AFTER + ("runtime" if module.code == RUNTIME_MODULE else str(index))
         code = BEFORE + module.code + (pick if index < entries_count else "") + end
-        entries.append({"code": code, "requires": module.requires})
+        named = {"functions": written} if written and index < entries_count else {}
+        entries.append({"code": code, "requires": module.requires, **named})
     if entries_count == 2:
         entries[1]["serves"] = "Next"
     return json.dumps(entries)

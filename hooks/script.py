@@ -142,7 +142,8 @@ class _Linking:
         if self._script.by_name:
             require_schemas(functions)
         called = [each.name for each in functions] if self._script.by_name else ()
-        text = link_text(modules, len(self._entries), called)
+        renamed = dict(self._script.functions)
+        text = link_text(modules, len(self._entries), called, renamed)
         names = [
             name_of(each, self._display_path(path))
             for path, (compiled, _) in files.items()

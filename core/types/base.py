@@ -139,7 +139,15 @@ def validation_problems(error: ValidationError) -> list[tuple[tuple[str | int, .
     and without the library's links."""
     # The library makes all of them or none: lists of strangers are `Few`, which have one each.
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    return [(tuple(item["loc"]), _reword(item["msg"])) for item in found[:MOST_PROBLEMS]]
+    return [(tuple(item["loc"]), _describe(item)) for item in found[:MOST_PROBLEMS]]
+
+
+def _describe(item: Mapping[str, Any]) -> str:
+    """Return the message of a problem in plain words."""
+    text = _reword(item["msg"])
+    if item["type"] == "less_than_equal" and item["loc"][-1:] == ("threshold",):
+        return f"{text} (similarities are from 0 to 1: 0.7 in place of 70)"
+    return text
 
 
 def dotted(path: tuple[str | int, ...]) -> str:

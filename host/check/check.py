@@ -6,6 +6,7 @@ libraries that extract entities are looked up here, since that needs no open hos
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,13 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.tools.mcp.commands import missing_command
 from groundhook.host.tools.toolkits import ToolkitOf
 
+# Kinds that plug-ins register, and the name that is not known.
+_OF_PLUGINS = re.compile(
+    r"no (?:reranker or assistant|web search provider|embedding provider|connector type"
+    r"|toolkit type) '(.*)'"
+)
+_DID_YOU_MEAN = re.compile(r"did you mean '(.*?)'")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -97,7 +105,18 @@ def check(
         web_problem,
     )
     checking.run()
-    return list(dict.fromkeys(checking.found))
+    return list(dict.fromkeys(map(_unless_of_program, checking.found)))
+
+
+def _unless_of_program(problem: Problem) -> Problem:
+    """Return an unknown name of a kind that plug-ins register as a warning, unless it is nearly a
+    known one: a program may hand that plug-in over when it opens the app."""
+    unknown = _OF_PLUGINS.search(problem.message)
+    near = _DID_YOU_MEAN.search(problem.hint)
+    if unknown is None or (near and get_close_matches(unknown[1], [near[1]], cutoff=0.8)):
+        return problem
+    hint = f"{problem.hint}; right if a program passes its plug-in to open_host(plugins=…)"
+    return replace(problem, severity="warning", hint=hint)
 
 
 @dataclass

@@ -167,6 +167,17 @@ def _check_not_empty(script: HookScript) -> list[Problem]:
     """Return a warning for a hook that defines nothing to run."""
     texts = [entry.read_text(encoding="utf-8-sig") for entry in script.entries]
     code = _NOT_CODE.sub("''", "\n".join(texts))
+    if script.functions:
+        return [
+            Problem(
+                "warning",
+                f"the hook has no function {name!r}",
+                Place(script.shown_entry),
+                f"'hooks.{hook.lower()}' of package.yao names it",
+            )
+            for hook, name in script.functions
+            if not re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", code)
+        ]
     if _HOOK.search(code):
         return []
     near = _NEARLY.search(code)

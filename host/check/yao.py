@@ -63,6 +63,7 @@ _DECIDED = re.compile(r"\b(?:search|delegate)\b\s*:")
 _COMMENT = re.compile(
     r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|//[^\n]*|/\*.*?\*/""", re.DOTALL
 )
+_HIGH_THRESHOLD = re.compile(r"""\bthreshold["']?\s*:\s*((?:0?\.[6-9]\d*|1(?:\.0*)?)(?![\d.]))""")
 _NEAR = 200  # characters after `messages` in which the same object may set `search`
 
 
@@ -74,10 +75,14 @@ def yao_notes(root: Path, only: str = "") -> list[Problem]:
         for path in sorted((root / "scripts").rglob("*.[jt]s")):
             if "node_modules" not in path.parts:
                 found += _check_calls(path, tree.shown(path, root))
+        for path in (root / "agent/search.yao", *sorted((root / "kb").glob("*.kb.yao"))):
+            found += _check_thresholds(_read_text(path), tree.shown(path, root))
     for package in tree.assistants(root):
         if only in ("", package.id):
             found += _check_folders(package.path, root)
             found += _check_keys(package)
+            for path in (package.path / tree.PACKAGE, *sorted(package.path.glob("kb/*.kb.yao"))):
+                found += _check_thresholds(_read_text(path), tree.shown(path, root))
             for path in sorted(package.path.rglob("*.[jt]s")):
                 inner = path.relative_to(package.path).parts
                 if not {"node_modules", "tests"}.intersection(inner):
@@ -106,6 +111,13 @@ def _check_keys(package: tree.FoundPath) -> Iterator[Problem]:
             )
 
 
+def _check_thresholds(text: str, shown: str) -> Iterator[Problem]:
+    for place in _HIGH_THRESHOLD.finditer(text):
+        message = f"a threshold of {place[1]} drops more here: similarities are no cosines"
+        hint = "the default is 0.3 (`groundhook docs knowledge-bases`)"
+        yield _make_note(shown, *_find_position(text, place.start()), message, hint)
+
+
 def _check_calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
     text = _read_text(path)
     for pattern, hint in _CALLS.items():
@@ -114,6 +126,7 @@ def _check_calls(path: Path, shown: str, id: str = "") -> Iterator[Problem]:
             yield _make_note(
                 shown, *_find_position(text, place.start()), f"{name} does not exist", hint
             )
+    yield from _check_thresholds(text, shown)
     for place in _KEPT_FOR.finditer(text):
         message = "the time to live is in milliseconds"
         yield _make_note(

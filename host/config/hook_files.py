@@ -15,10 +15,12 @@ from groundhook.host.config.validate import Checked
 
 
 def hook_script(found: tree.FoundPath, checked: Checked | None) -> HookScript | None:
-    """Return the hook of a package: the files that `hooks.create` and `hooks.next` name, else the
-    first of the usual ones. Raises ConfigError for a file that does not exist."""
+    """Return the hook of a package: the files that `hooks.create` and `hooks.next` name, with or
+    without a function (`src/index.ts:Next`), else the first of the usual ones. Raises ConfigError
+    for a file that does not exist."""
     usual = next(iter(tree.hooks(found.path)), None)
-    create, after = (_hook_file(found, checked, name) or usual for name in ("create", "next"))
+    named = {hook: _hook_file(found, checked, hook.lower()) for hook in ("Create", "Next")}
+    create, after = (path or usual for path, _ in named.values())
     entry = create or after
     if entry is None:
         return None
@@ -28,12 +30,16 @@ def hook_script(found: tree.FoundPath, checked: Checked | None) -> HookScript | 
         root=found.path,
         shown=found.shown,
         paths=import_paths(found.path, found.shown),
+        functions=tuple(
+            (hook, function) for hook, (_, function) in named.items() if function not in ("", hook)
+        ),
     )
 
 
 TOOLS = "tools"
 SCRIPTS = "scripts"  # folder of an app with functions for all its packages
 _SCRIPT = re.compile(r"[\w-]+(\.[\w-]+){0,7}")
+_FUNCTION = re.compile(r"[A-Za-z_$][\w$]*")
 _FOLDERS = ("src", "", SCRIPTS)
 
 
@@ -55,17 +61,27 @@ def script_file(
     return None
 
 
-def _hook_file(found: tree.FoundPath, checked: Checked | None, name: str) -> Path | None:
+def _hook_file(
+    found: tree.FoundPath, checked: Checked | None, name: str
+) -> tuple[Path | None, str]:
+    """Return the file that a key of `hooks` names, and the function if it names one."""
     section = checked.data.get("hooks") if checked else None
     written = section.get(name) if isinstance(section, Mapping) else None
     if checked is None or not isinstance(written, str) or not written:
-        return None
-    base = found.path / written
+        return None, ""
+    file, colon, function = written.rpartition(":")
+    base = found.path / (file if colon else written)
     for path in (base, *(base.with_name(f"{base.name}.{ending}") for ending in ("ts", "js"))):
         if path.is_file() and path.resolve().is_relative_to(found.path.resolve()):
-            return path
+            if colon and not _FUNCTION.fullmatch(function):
+                raise ConfigError(
+                    f"'hooks.{name}': {function!r} is not the name of a function",
+                    place=checked.place(("hooks", name)),
+                    hint="file and function, such as src/index.ts:Next",
+                )
+            return path, function if colon else ""
     raise ConfigError(
         f"'hooks.{name}': no file {written!r} in this package",
         place=checked.place(("hooks", name)),
-        hint="a path below the package's folder, such as src/create.ts",
+        hint="a path below the package's folder, such as src/create.ts, or src/create.ts:Create",
     )

@@ -64,13 +64,33 @@ def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
     return Layer(name=name, data=_keep_settings(Settings, checked.data), checked=checked)
 
 
-def hook_layer(returned: CreateReturn | None) -> Layer:
-    """Return the result of a Create hook as a layer. Whether to search at all is not configuration:
-    `host.search.plan` decides it. Search types that the hook names are switched on, the others off.
-    Raises HookReturnInvalid."""
+# Metadata of a turn → the setting for which it stands, its type, and that in words.
+_METADATA: Mapping[str, tuple[str, type, str]] = {
+    "__prompt_preset": ("prompt_preset", str, "text"),
+    "__disable_global_prompts": ("disable_global_prompts", bool, "true or false"),
+}
+
+
+def hook_layer(returned: CreateReturn | None, metadata: Mapping[str, Any] | None = None) -> Layer:
+    """Return the result of a Create hook as a layer, above the settings in the turn's `metadata`.
+    Whether to search at all is not configuration: `host.search.plan` decides it. Search types that
+    the hook names are switched on, the others off. Raises HookReturnInvalid."""
+    found = {**(metadata or {}), **((returned.metadata if returned else None) or {})}
+    told = {key: found[key] for key in _METADATA if found.get(key) is not None}
+    kept = {
+        _METADATA[key][0]: value
+        for key, value in told.items()
+        if isinstance(value, _METADATA[key][1])
+    }
+    unknown = tuple(
+        UnknownKey(f"metadata.{key}", f"only {_METADATA[key][2]} counts")
+        for key, value in told.items()
+        if not isinstance(value, _METADATA[key][1])
+    )
     if returned is None:
-        return Layer(name="hook")
+        return Layer(name="hook", data=kept, unknown=unknown)
     settings = {
+        **kept,
         **_pick(returned, "connector", "prompt_preset", "disable_global_prompts", "locale", "uses"),
         "options": _pick(returned, "temperature", "max_tokens", "max_completion_tokens"),
         "search": _search_choice(returned),
@@ -79,7 +99,8 @@ def hook_layer(returned: CreateReturn | None) -> Layer:
         settings["mcp"] = {"servers": returned.mcp_servers}
     if returned.tools is not None:
         settings["tools"] = returned.tools
-    return _make_layer("hook", settings, HookReturnInvalid, "Create returned")
+    made = _make_layer("hook", settings, HookReturnInvalid, "Create returned")
+    return replace(made, unknown=(*made.unknown, *unknown))
 
 
 def request_layer(options: TurnOptions | None) -> Layer:

@@ -26,6 +26,7 @@ from groundhook.core.settings import (
     SearchSettings,
     Settings,
 )
+from groundhook.core.settings_files import PackageFile
 from groundhook.core.source_settings import KBSettings, Sources, Switched
 from groundhook.core.types.connector_spec import ConnectorOptions
 from groundhook.host.config.environment import Unset
@@ -37,6 +38,8 @@ _GONE: Mapping[tuple[type[BaseModel], str], str] = {
     (KBSettings, "company"): "passages are no longer compared with each other; remove the key",
     (ConnectorOptions, "thinking"): "set reasoning_effort, which switches thinking on",
 }
+# Keys of other hosts that are read under the name that they have here, with a warning.
+_READ_AS: Mapping[tuple[type[BaseModel], str], str] = {(PackageFile, "option"): "options"}
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,10 @@ class _Walk:
         names, made = spellings(model), dict[str, Any]()
         for key, value in raw.items():
             name = names.get(key) or names.get(_CAPITAL.sub(r"_\1", key).lower())
+            if name is None and (meant := _READ_AS.get((model, key))) and meant not in raw:
+                hint = f"write {meant!r}"
+                self.strays.append(Stray((*written, key), f"read as {meant!r}", hint, True))
+                name = meant
             if name is None:
                 self.strays.append(_make_stray(model, key, (*written, key)))
             elif name in made:

@@ -169,7 +169,8 @@ class App:
     ) -> Resolved:
         """Return the settings of a run of `package`, folded from the five layers. Raises
         ConfigError, HookReturnInvalid, UsageError."""
-        above = [hook_layer(returned), request_layer(options)]
+        metadata = options.metadata if options is not None else None
+        above = [hook_layer(returned, metadata), request_layer(options)]
         if any(layer.data or layer.unknown for layer in above):
             return resolve([*self.layers, package.layer, *above])
         known = self._fold_cache.get(package.id)

@@ -327,6 +327,11 @@ def turn_options(
         raise WrongRequest(f"options.locale: {no_language_tag(wanted.locale)}")
     if len(json.dumps(wanted.metadata)) > METADATA_KB * 1024:
         raise WrongRequest(f"options.metadata: at most {METADATA_KB} kB are accepted")
+    if "__disable_global_prompts" in wanted.metadata:
+        raise WrongRequest(
+            "options.metadata.__disable_global_prompts: the app's prompts hold for every client;"
+            " only a hook may leave them out"
+        )
     if search is not None:
         given["search"] = search
     headers = request.headers

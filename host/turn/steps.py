@@ -36,6 +36,7 @@ from groundhook.core.ports import (
     Connector,
     ModelCall,
 )
+from groundhook.core.problems import Problem
 from groundhook.core.types.events import Warned
 from groundhook.core.types.turn import (
     CreateReturn,
@@ -139,6 +140,7 @@ async def _compose_prompt(
     run: AssistantRun, created: CreateReturn | None, pooled: Pool, tooling: Tooling
 ) -> tuple[Compose, Prompt]:
     """Compose the prompt within the model's window. Returns the composer too, for a shorter one."""
+    await _replace_unknown_preset(run, created)
     most_tokens = tokens_for_messages(run, tooling)
     compose = prompt_composer(run, created, pooled, tooling)
     fitted = compose(most_tokens)
@@ -147,6 +149,20 @@ async def _compose_prompt(
         fitted = compose(most_tokens)
     await report_omissions(run, fitted)
     return compose, fitted.prompt
+
+
+async def _replace_unknown_preset(run: AssistantRun, created: CreateReturn | None) -> None:
+    """Use the package's default prompts, with a warning, in place of a preset that it lacks."""
+    name, presets = run.settings.prompt_preset, run.package.presets
+    if name and name not in presets:
+        of_files = run.runtime.app.settings_for(run.package)
+        place = of_files.place("prompt_preset") if of_files.settings.prompt_preset == name else None
+        if created is not None and created.prompt_preset == name:
+            place = Place(run.package.hook_file)
+        unknown = UnknownName("prompt preset", name, presets)
+        message = f"{unknown.message}; the default prompts are used"
+        await run.warn(Problem("warning", message, place, unknown.hint, "unknown_preset"))
+        run.settings = run.settings.model_copy(update={"prompt_preset": ""})
 
 
 async def _report_model_error(run: AssistantRun, error: HostError | None) -> None:
@@ -216,12 +232,11 @@ async def _adopt(run: AssistantRun, created: CreateReturn) -> None:
 
 
 def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
-    """Raise HookReturnInvalid for an unknown connector or prompt preset."""
+    """Raise HookReturnInvalid for an unknown connector."""
     try:
         for id in connector_ids(created.connector) if created.connector is not None else ():
             with suppress(ConfigError):  # a wrong file is reported when the connector is used
                 run.connector(id)
-        run.package.prompts_for(created.prompt_preset or "")
     except UnknownName as exc:
         place = Place(run.package.hook_file)
         raise HookReturnInvalid(

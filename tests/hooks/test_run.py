@@ -356,6 +356,16 @@ async def test_a_hooks_name_that_is_no_function_is_an_error(
     assert f"assistants/x/index.ts:{text}".replace("ts::", "ts:") in str(caught.value)
 
 
+@pytest.mark.parametrize("written", ["function", "async function"])
+async def test_of_a_returned_ctx_what_create_set_there_counts(hooks: Hooks, written: str) -> None:
+    services = Services()
+    source = "Create(ctx) { ctx.metadata.mood = 'calm'; ctx.locale = 'de'; return ctx; }"
+    returned = await hooks.create(f"{written} {source}", services)
+    assert returned is not None
+    assert returned.model_dump(exclude_none=True) == {"metadata": {"mood": "calm"}, "locale": "de"}
+    assert services.warnings == []
+
+
 async def test_values_of_that_name_in_another_file_are_nobodys_hooks(hooks: Hooks) -> None:
     files = {
         "index.ts": (

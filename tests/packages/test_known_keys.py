@@ -272,7 +272,8 @@ def test_a_file_of_a_hook_that_does_not_exist_is_an_error_with_its_line(make_app
     root = make_app({"assistants/a/package.yao": '{\n  "hooks": {"create": "../b/index.ts"}\n}'})
     assert findings(root) == [
         "assistants/a/package.yao:2:23: error: 'hooks.create': no file '../b/index.ts' in this"
-        " package (a path below the package's folder, such as src/create.ts)"
+        " package (a path below the package's folder, such as src/create.ts, or"
+        " src/create.ts:Create)"
     ]
 
 

@@ -172,6 +172,15 @@ def test_the_same_idempotency_key_is_the_same_turn(served: Served) -> None:
             "16 kB",
         ),
         (
+            {
+                "assistant": "tea",
+                "text": "?",
+                "options": {"metadata": {"__disable_global_prompts": True}},
+            },
+            400,
+            "the app's prompts hold for every client",
+        ),
+        (
             {"assistant": "tea", "text": "?", "options": {"rerank": {"top_k": 11}}},
             400,
             "at most 10",

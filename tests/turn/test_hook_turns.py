@@ -181,11 +181,6 @@ async def test_a_key_that_nothing_reads_is_reported(
             "Create returned an unknown name: no connector 'extractiv'",
             "did you mean 'extractive'?",
         ),
-        (
-            "prompt_preset: 'short'",
-            "Create returned an unknown name: no prompt preset 'short'",
-            "none are known",
-        ),
         ("delegate: {agent_id: 'b'}", "delegate.agent_id: no assistant 'b'", "known: a"),
     ],
 )

@@ -121,9 +121,7 @@ def prompt_composer(
     own = bool(added) and not citation.auto_inject_prompt
     items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
     shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
-    preset = run.settings.prompt_preset  # _refuse_unknown_names has checked it
-    place = run.runtime.app.settings_for(run.package).place("prompt_preset") if preset else None
-    own_prompts = run.package.prompts_for(preset, place=place)
+    own_prompts = run.package.prompts_for(run.settings.prompt_preset)
     grammar = run.searcher.citation_index.grammar
     prompts = fill_prompts(run, [*shared, *own_prompts])
     cites = tooling.toolbox.cites
