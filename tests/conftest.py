@@ -22,6 +22,7 @@ from groundhook.handlers.db.database import Database, Limits
 from groundhook.host.config.layers import DEFAULTS
 from tests.keys import NEVER_SHOWN
 from tests.loopback.databases import NotThere, serving
+from tests.parts.skips import summary
 
 # Two busy cores make single examples slow by chance, and a fresh clone makes its table of characters
 # within the first; the timeout of a whole test still holds.
@@ -121,6 +122,11 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         if NEVER_SHOWN in text:
             report.outcome, report.longrepr = "failed", f"a planted key is in: {title}\n{text}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if skipped := terminalreporter.stats.get("skipped"):
+        terminalreporter.write_line(summary(report.longrepr for report in skipped))
 
 
 @pytest.fixture(scope="session")

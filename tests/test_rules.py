@@ -31,9 +31,8 @@ import groundhook.testing
 from groundhook.core.extras import MODULES, Extra
 from groundhook.host.config.jsonc import parse_jsonc
 from groundhook.host.config.locations import Unreadable
+from tests.parts.product import PRODUCT, ROOT, modules, parsed
 
-ROOT = Path(__file__).parents[1]
-PRODUCT = ("core", "hooks", "handlers", "rerankers", "toolkits", "host")
 PUBLIC = (
     groundhook,
     groundhook.memory,
@@ -100,17 +99,6 @@ IMPORTERS = {
 }
 
 
-def modules(*roots: str) -> Iterator[tuple[str, Path]]:
-    for root in roots:
-        for path in sorted((ROOT / root).rglob("*.py")):
-            yield ".".join(path.relative_to(ROOT).with_suffix("").parts), path
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 @cache
 def imports(path: Path) -> frozenset[str]:
     """The modules that a file imports, at the top or inside a function."""
@@ -133,6 +121,16 @@ def constraints() -> list[str]:
 
 def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_no_test_module_is_imported() -> None:
+    found = {
+        f"{name} imports {imported}: what both need is for tests/parts"
+        for name, path in modules("tests", "bench")
+        for imported in imports(path)
+        if imported.startswith("tests.") and ".test_" in imported
+    }
+    assert found == set()
 
 
 def test_every_init_is_empty() -> None:

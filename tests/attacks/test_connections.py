@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from groundhook.host.server.connections import most_connections
-from tests.attacks.test_server import FILES, LIMITS, connected
+from tests.parts.attacked_server import FILES, LIMITS, connected
 from tests.server.conftest import LOCAL, OTHER, READER, Served, serving, settings, write
 
 HEAD_S = 0.2

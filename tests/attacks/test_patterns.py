@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.attacks.pumps import growth
-from tests.test_rules import PRODUCT, modules, parsed
+from tests.parts.product import PRODUCT, modules, parsed
 
 METHODS = {"search": 2, "match": 2, "fullmatch": 2, "findall": 2, "finditer": 2, "split": 3}
 METHODS |= {"sub": 4, "subn": 4}  # each with the place of `flags` among the arguments of `re`'s own

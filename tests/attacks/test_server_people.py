@@ -19,7 +19,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.attacks.test_server import FILES, LIMITS, STREAMS, connected
+from tests.parts.attacked_server import FILES, LIMITS, STREAMS, connected
 from tests.server.conftest import LOCAL, OTHER, READER, Served, serving, sse, write
 from tests.server.conftest import settings as agent
 

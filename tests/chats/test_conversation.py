@@ -6,9 +6,8 @@ import json
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, closing
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,7 +15,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 from pydantic import BaseModel
 
-from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, UsageError, open_host
+from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.chats import Chat, Owner
 from groundhook.core.types.events import Event, StreamStart, Text
@@ -27,39 +26,12 @@ from groundhook.host.output.dialects.kept import kept
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.sync import open_host as open_sync
 from tests.conftest import MakeApp
-from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, scripted, web
+from tests.parts.conversations import ADA, end_leases, opened, read
+from tests.parts.turns import ASSISTANT, COLLECTION, app_with, end, of, scripted
 
 # Questions that stand alone, so that they are searched as they are.
 BREWED = "How long is green tea brewed in a pot?"
 WARM = "Which temperature does green tea need?"
-ADA = {"tenant_id": "acme", "user_id": "ada"}
-
-
-@asynccontextmanager
-async def opened(
-    app: Path, *script: Any, model: ScriptedConnector | None = None, **more: Any
-) -> AsyncIterator[Host]:
-    sources = more.pop("sources", {"kb": kb(), "web": web(), "db": CannedSource({})})
-    with anyio.fail_after(more.pop("patience", 20)):
-        async with open_host(
-            app,
-            environment={},
-            sources=sources,
-            connectors={"script": model or scripted(*script)},
-            **more,
-        ) as host:
-            yield host
-
-
-def end_leases(app: Path) -> None:
-    """Move the leases of turns under way into the past, instead of waiting for their end."""
-    with closing(sqlite3.connect(app / ".groundhook/chats.sqlite")) as db, db:
-        db.execute("update turns set lease_until = 1 where state = 'running'")
-
-
-async def read(turn: Any) -> list[Event]:
-    async with turn as events:
-        return [event async for event in events]
 
 
 async def read_all(events: AsyncIterator[Event]) -> None:

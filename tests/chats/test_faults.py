@@ -20,9 +20,9 @@ import pytest
 from groundhook import StorageError
 from groundhook.core.types.chats import ENDED, ChatMessage, Owner
 from tests.chats.asking_process import ADA, CHAT, WORD_S, WORDS, word
-from tests.chats.test_conversation import end_leases, opened, read
 from tests.conftest import MakeApp
-from tests.turn.test_stream import app_with, end, of
+from tests.parts.conversations import end_leases, opened, read
+from tests.parts.turns import app_with, end, of
 
 OWNER = Owner("acme", "ada")
 LOSES_S = 0.25 + 0.15  # a quarter of a second between two flushes, and a busy machine

@@ -22,10 +22,10 @@ from groundhook.core.types.events import Event
 from groundhook.host.app import turn_recorder
 from groundhook.host.chats.storage import postgresql as storage
 from groundhook.host.testing.canned import CannedSource
-from tests.chats.test_conversation import ADA
 from tests.conftest import MakeApp
 from tests.loopback.databases import NotThere, OwnPostgresql, own_postgresql
-from tests.turn.test_stream import app_with, end, of
+from tests.parts.conversations import ADA
+from tests.parts.turns import app_with, end, of
 
 BEFORE, AFTER = "Two minutes, ", "at 80 degrees."
 OWNER = Owner("acme", "ada")

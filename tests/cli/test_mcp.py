@@ -13,7 +13,7 @@ import pytest
 from groundhook import open_host
 from tests.cli.conftest import Ran, run_in
 from tests.conftest import MakeApp
-from tests.turn.test_stream import end, of, scripted
+from tests.parts.turns import end, of, scripted
 
 DOCUMENT = Path(__file__).parents[2] / "docs/tools-and-mcp.md"
 PATH = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}

@@ -14,7 +14,7 @@ from groundhook.core.types.events import Event, StreamEnd
 from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
-from tests.turn.test_stream import end, of, scripted
+from tests.parts.turns import end, of, scripted
 
 PEN = {
     "name": "Pen",

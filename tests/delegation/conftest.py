@@ -27,7 +27,7 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer, serving
-from tests.turn.test_stream import scripted
+from tests.parts.turns import scripted
 
 SERVER = str(Path(__file__).with_name("server.py"))
 PROGRAM = {"command": sys.executable, "args": [SERVER]}

@@ -21,7 +21,7 @@ from groundhook.core.types.turn import Identity
 from groundhook.core.types.uses import KEYWORD
 from tests.conftest import MakeApp
 from tests.delegation.conftest import PROGRAM, QUESTION, AskingSource, Turn, requested
-from tests.turn.test_stream import end, scripted
+from tests.parts.turns import end, scripted
 
 GOOD = {"keywords": [{"k": "red pens", "w": 0.9}, {"k": "cheap", "w": 0.4}]}
 PAIRS = [("red pens", 0.9), ("cheap", 0.4)]

@@ -18,7 +18,7 @@ from groundhook.core.types.search import SearchResult
 from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
-from tests.turn.test_stream import scripted
+from tests.parts.turns import scripted
 
 COLUMNS = [
     {"name": "id", "type": "ID"},

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer
-from tests.rerankers.test_turns import order, turn, warnings
+from tests.parts.reranked_turns import order, turn, warnings
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from groundhook.host.config.packages import load_app
 from groundhook.host.server.asgi import check_settings
 from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, make_key
 from scripts.http_doc import DOCUMENT, document
-from tests.docs.test_tutorial import BLOCK
 from tests.loops import run as run_apart
+from tests.parts.tutorial import BLOCK
 from tests.server.conftest import (
     APP,
     GROUNDHOOK,

@@ -18,13 +18,12 @@ from groundhook.core.types.collection_spec import (
     FieldSpec,
     PermissionSpec,
 )
-from groundhook.core.types.search import SearchRequest
 from groundhook.core.types.turn import Identity
-from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.ranking import selection
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import Hit
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
+from tests.parts.features import ask
 
 FIELDS = {
     "year": FieldSpec(type="integer", facetable=True),
@@ -42,13 +41,6 @@ CSV = (
 
 def fielded(id: str = "docs", **more: Any) -> CollectionSpec:
     return spec(id, fields=FIELDS, **more)
-
-
-async def ask(
-    kb: KnowledgeBase, query: str = "ripe pears", asker: Scope | None = None, **more: Any
-) -> SourceResult:
-    given = {"collections": ("docs",), "threshold": 0.0, "limit": 10, **more}
-    return await kb.search(SearchRequest(type="kb", query=query, **given), asker or scope())
 
 
 def ids(found: SourceResult) -> list[str]:

@@ -33,7 +33,7 @@ from groundhook.core.types.search import Extent, Item, SearchRequest
 from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from tests.kb.conftest import Counting, Opens, Warnings, Writes, end_worker, scope, search, spec
-from tests.kb.test_read import pdf
+from tests.parts.pdf_files import pdf
 
 GUIDE = (
     "# Guide\n\nAll about it.\n\n## Install\n\nRun the installer with pip.\n\n## Remove\n\nDelete"

@@ -17,7 +17,7 @@ from groundhook.handlers.kb.ranking.passage import SPARE, parts
 from groundhook.handlers.kb.ranking.units import REMEMBERED, labels, units
 from tests.conftest import MakeApp
 from tests.kb.conftest import Opens, Writes, search, spec
-from tests.kb.test_features import ask
+from tests.parts.features import ask
 
 TABLE = "| fruit | price |\n|---|---|\n" + "\n".join(f"| fruit{n} | {n} coins |" for n in range(30))
 # What text is made of: words of several scripts, ends of sentences, and the marks that blocks begin

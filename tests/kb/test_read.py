@@ -15,19 +15,7 @@ from reportlab.pdfgen.canvas import Canvas
 from groundhook.core.errors import IngestError
 from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.files import read
-
-
-def pdf(*pages: str, title: str = "") -> bytes:
-    buffer = io.BytesIO()
-    canvas = Canvas(buffer)
-    if title:
-        canvas.setTitle(title)
-    for page in pages:
-        for line, text in enumerate(page.split("\n")):
-            canvas.drawString(72, 720 - 20 * line, text)
-        canvas.showPage()
-    canvas.save()
-    return buffer.getvalue()
+from tests.parts.pdf_files import pdf
 
 
 def encrypted(password: str) -> bytes:

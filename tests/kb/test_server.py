@@ -86,7 +86,7 @@ async def at(server: Qdrant | str, **more: object) -> AsyncIterator[ServerStore]
         where = {"url": server.url}
         if server.grpc_port:
             where |= {"prefer_grpc": True, "grpc_port": server.grpc_port}
-    settings = QdrantSettings(**{**where, "timeout_s": 10.0, **more})
+    settings = QdrantSettings(**{**where, "timeout_s": 60.0, **more})
     store = ServerStore(ServerConnection(settings), settings.prefix)
     try:
         yield store

@@ -18,7 +18,7 @@ from tests.conftest import MakeApp
 from tests.keys import key
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving
-from tests.turn.test_stream import end, of
+from tests.parts.turns import end, of
 
 PATH = "/v1/chat/completions"
 OTHER = "/other/chat/completions"
@@ -37,7 +37,7 @@ def files(server: Loopback, connector: str = '["one", "two"]', **options: Any) -
     def model(path: str) -> str:
         return (
             f'{{"type": "openai", "options": {{"model": "m", "host": "{server.url}/{path}",'
-            f' "retries": 0, "timeout": 5{more}}}}}'
+            f' "retries": 0, "timeout": 60{more}}}}}'
         )
 
     return {

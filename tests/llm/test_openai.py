@@ -24,57 +24,20 @@ from groundhook.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDelta
+from groundhook.core.ports import Finished, ModelCall, TextDelta, ToolDelta
 from groundhook.core.types.connector_spec import ConnectorSpec
 from groundhook.core.types.turn import Message
 from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.llm.request import needs_key, request
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Sse, serving
-
-PATH = "/v1/chat/completions"
-CALL = ModelCall(messages=[Message(role="user", content="Hello?")])
+from tests.parts.openai_asking import CALL, PATH, ask, ask_until_it_fails, spec
 
 
 @pytest.fixture
 def server() -> Iterator[Loopback]:
     with serving() as server:
         yield server
-
-
-def spec(server: Loopback, **options: Any) -> ConnectorSpec:
-    options = {
-        "model": "test-model",
-        "host": f"{server.url}/v1",
-        "key": "sk-test",
-        "timeout": 5,
-        "retries": 0,
-        **options,
-    }
-    return TypeAdapter(ConnectorSpec).validate_python(
-        {"id": "gpt", "type": "openai", "options": options}
-    )
-
-
-async def ask(spec: ConnectorSpec, call: ModelCall = CALL) -> list[Delta]:
-    async with OpenAIConnector(spec).stream(call) as deltas:
-        return [delta async for delta in deltas]
-
-
-async def ask_until_it_fails(spec: ConnectorSpec, kind: type[ModelError]) -> tuple[str, ModelError]:
-    """What had arrived, and how it failed."""
-    got: list[str] = []
-
-    async def listen() -> None:
-        async with OpenAIConnector(spec).stream(CALL) as deltas:
-            async for delta in deltas:
-                if isinstance(delta, TextDelta):
-                    got.append(delta.text)
-
-    with pytest.raises(kind) as caught:
-        await listen()
-    assert type(caught.value) is kind
-    return "".join(got), caught.value
 
 
 async def test_an_answer_streams_with_its_usage_and_the_request_has_the_options(

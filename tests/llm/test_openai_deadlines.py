@@ -13,9 +13,9 @@ from groundhook.core.trace import recording
 from groundhook.core.types.events import TraceNode
 from groundhook.core.types.uses import KEYWORD
 from groundhook.host.llm.openai import OpenAIConnector
-from tests.llm.test_openai import CALL, PATH, ask, ask_until_it_fails, spec
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving
+from tests.parts.openai_asking import CALL, PATH, ask, ask_until_it_fails, spec
 
 
 @pytest.fixture

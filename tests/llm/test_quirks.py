@@ -25,10 +25,10 @@ from groundhook.host.llm.anthropic import AnthropicConnector
 from groundhook.host.llm.deltas import answering
 from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.turn.answer import Draft, step
-from tests.llm.test_anthropic import answered as anthropic_sent
-from tests.llm.test_anthropic import block, ended, event, text, thinking
 from tests.loopback.chat import chunk
 from tests.loopback.server import Fixed, Json, Loopback, Sse, serving
+from tests.parts.anthropic_events import answered as anthropic_sent
+from tests.parts.anthropic_events import block, ended, event, text, thinking
 
 CALL = ModelCall(messages=[Message(role="user", content="Hello?")])
 DONE = "[DONE]"
@@ -281,7 +281,7 @@ def connector(server: Loopback, type: str, answer: Fixed | None, **options: Any)
     }[type]
     if answer is not None:
         server.on(path, answer)
-    given = {"model": "m", "host": host, "key": "k", "timeout": 5, "retries": 0, **options}
+    given = {"model": "m", "host": host, "key": "k", "timeout": 60, "retries": 0, **options}
     spec = TypeAdapter(ConnectorSpec).validate_python({"id": "gpt", "type": type, "options": given})
     return OpenAIConnector(spec) if type == "openai" else AnthropicConnector(spec)
 

@@ -16,10 +16,10 @@ from groundhook.core.types.events import Event, TraceNode
 from groundhook.host.llm.openai import OpenAIConnector
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
-from tests.llm.test_openai import PATH, spec
 from tests.loopback.chat import answer
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving
-from tests.turn.test_stream import of
+from tests.parts.openai_asking import PATH, spec
+from tests.parts.turns import of
 
 MODELS = "/v1/models"
 

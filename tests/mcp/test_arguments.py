@@ -17,7 +17,7 @@ from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
 from groundhook.host.tools.mcp.arguments import problems_of, validator_of
 from tests.conftest import MakeApp
-from tests.turn.test_stream import of, run
+from tests.parts.turns import of, run
 
 TEXT = {
     "type": "object",

@@ -14,7 +14,7 @@ from tests.conftest import MakeApp
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Sse, serving
 from tests.mcp.conftest import Open, script, value
-from tests.turn.test_stream import of, run
+from tests.parts.turns import of, run
 
 # Answers a call of a tool by its entry of `ANSWERS`; the tool `calls` returns how many there were.
 SERVER = """

@@ -17,7 +17,7 @@ from groundhook.host.turn.content import user_data
 from groundhook.host.turn.resources import LONGEST, passages
 from tests.conftest import MakeApp
 from tests.mcp.conftest import HttpServer, serving
-from tests.turn.test_stream import end, of, run, scripted
+from tests.parts.turns import end, of, run, scripted
 
 
 @pytest.fixture(scope="module")

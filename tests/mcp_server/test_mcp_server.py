@@ -11,7 +11,6 @@ from typing import Any, Literal
 import anyio
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
-from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from groundhook import Host, open_host
@@ -24,8 +23,8 @@ from groundhook.host.server.mcp.tools import McpTools
 from groundhook.plugins import Needs, Plugin, Plugins, Tool, ToolScope
 from tests.cli.conftest import COMMAND
 from tests.conftest import MakeApp
+from tests.parts.mcp_results import BLUE, RED, structured, text_of
 
-RED, BLUE = Identity(tenant_id="red", user_id="r"), Identity(tenant_id="blue", user_id="b")
 APP = {
     "agent/agent.yml": "kb_storage:\n  idle_s: 3\n",
     "assistants/tea/package.yao": '{"name": "Tea", "kb": {"collections": ["notes"]}, "search": {"kb": true}}',
@@ -124,20 +123,8 @@ async def client(
         yield connected
 
 
-def text_of(answer: CallToolResult) -> str:
-    first = answer.content[0]
-    assert isinstance(first, TextContent)
-    return first.text
-
-
 async def names(connected: Client) -> set[str]:
     return {tool.name for tool in (await connected.list_tools()).tools}
-
-
-async def structured(connected: Client, name: str, arguments: dict[str, Any]) -> Any:
-    answer = await connected.call_tool(name, arguments)
-    assert not answer.is_error, answer.content
-    return answer.structured_content
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

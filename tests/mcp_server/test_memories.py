@@ -23,7 +23,7 @@ from groundhook.host.server.mcp.server import mcp_server
 from groundhook.host.server.mcp.sources import McpSources
 from groundhook.host.server.mcp.tools import McpTools
 from tests.loops import run as run_apart
-from tests.mcp_server.test_mcp_server import structured, text_of
+from tests.parts.mcp_results import structured, text_of
 from tests.server.conftest import serving, settings
 
 ME = Identity(tenant_id="acme", team_id="red", user_id="me")

@@ -30,7 +30,7 @@ from tests.conftest import MakeApp
 from tests.loopback.embeddings import openai_answer
 from tests.loopback.server import Html, Json, Loopback, Reads, Reply
 from tests.loopback.server import serving as loopback
-from tests.mcp_server.test_mcp_server import BLUE, RED, structured, text_of
+from tests.parts.mcp_results import BLUE, RED, structured, text_of
 from tests.server.conftest import serving, settings
 
 Mode = Literal["auto", "legacy"]

@@ -11,7 +11,7 @@ import pytest
 
 from groundhook import open_host
 from tests.conftest import MakeApp
-from tests.turn.test_stream import end, of, run, scripted
+from tests.parts.turns import end, of, run, scripted
 
 SLOW = """
 import sys, time

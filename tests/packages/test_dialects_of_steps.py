@@ -13,8 +13,8 @@ from groundhook import open_host
 from groundhook.core.types.events import Event
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
-from tests.turn.test_agents import value
-from tests.turn.test_stream import end, kb, of, run, scripted
+from tests.parts.agents import value
+from tests.parts.turns import end, kb, of, run, scripted
 
 
 async def test_the_fields_that_create_returns_reach_next(make_app: MakeApp) -> None:

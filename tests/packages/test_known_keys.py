@@ -21,8 +21,8 @@ from groundhook.host.config.packages import load_app
 from groundhook.host.llm.anthropic_request import request as to_anthropic
 from groundhook.host.llm.request import request
 from tests.conftest import MakeApp
-from tests.turn.test_agents import turn, value
-from tests.turn.test_stream import end, of, run, scripted
+from tests.parts.agents import turn, value
+from tests.parts.turns import end, of, run, scripted
 
 SAMPLING = {
     "top_p": 0.4,

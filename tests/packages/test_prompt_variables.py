@@ -15,7 +15,7 @@ from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
 from groundhook.host.config.variables import Values, as_data
 from tests.conftest import MakeApp
-from tests.turn.test_stream import scripted
+from tests.parts.turns import scripted
 
 NOW = datetime(2026, 11, 23, 4, 5, 6, tzinfo=UTC)
 

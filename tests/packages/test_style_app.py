@@ -16,7 +16,7 @@ from groundhook.host.testing.runner import Result, open_runner
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 from tests.packages.style_app import PACKAGES, files
-from tests.turn.test_stream import end, kb, of, scripted, web
+from tests.parts.turns import end, kb, of, scripted, web
 
 KEYS = {"SERPAPI_API_KEY": "k"}
 

@@ -15,7 +15,7 @@ from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
 from tests.packages.town_app import PACKAGES, files
-from tests.turn.test_stream import end, of, scripted
+from tests.parts.turns import end, of, scripted
 
 KEYS = {"SERPER_API_KEY": "k"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.conftest import Built, Environment, run
-from tests.plugins.test_plugins import APP, EXAMPLES
+from tests.parts.plugin_examples import APP, EXAMPLES
 
 pytestmark = pytest.mark.packaging
 

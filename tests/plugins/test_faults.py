@@ -15,8 +15,8 @@ from groundhook import Host, PluginError, open_host
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.plugins import Plugin, Plugins, Ranked, Source, SourceResult, Tool, ToolScope
 from tests.conftest import MakeApp
-from tests.turn.test_stream import end, of, scripted
-from tests.turn.test_tools import called
+from tests.parts.tool_turns import called
+from tests.parts.turns import end, of, scripted
 
 Register = Callable[[Plugins], None]
 APP = {

@@ -16,29 +16,7 @@ from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.plugins import Plugin, Plugins, Source
 from groundhook.sync import open_host as open_sync
 from tests.conftest import MakeApp
-
-EXAMPLES = Path(__file__).parents[2] / "docs/plugins"
-APP = {
-    "agent/agent.yml": "hooks: {workers: 0}\n",
-    "agent/search.yao": '{"web": {"provider": "pages"}}',
-    "assistants/a/package.yao": json.dumps(
-        {
-            "connector": "echo",
-            "kb": ["docs"],
-            "search": {"kb": True},
-            "uses": {"rerank": "shortest"},
-        }
-    ),
-    "connectors/echo.conn.yao": '{"type": "echo", "options": {"plugin": {"prefix": "Echo: "}}}',
-    "kb/docs.kb.yao": '{"embedding": {"provider": "letters"}}',
-    "models/pen.mod.yao": json.dumps(
-        {"name": "Pen", "table": {"name": "pen"}, "columns": [{"name": "id", "type": "ID"}]}
-    ),
-    "rows/pen.json": '[{"id": 1, "name": "Quill"}, {"id": 2, "user_id": "u2"}]',
-    "assistants/b/package.yao": '{"connector": "echo", "db": ["pen"], "search": false}',
-    "assistants/b/index.ts": "const Create = () => ({ metadata: { pens: Process('models.pen.Get') } });",
-    "today.log": "The press stopped.\nIt was oiled.\n",
-}
+from tests.parts.plugin_examples import APP, EXAMPLES
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from groundhook import open_host
 from groundhook.core.settings import RerankSettings
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
-from tests.rerankers.test_turns import order, warnings
+from tests.parts.reranked_turns import order, warnings
 
 PAGE = (Path(__file__).parents[2] / "docs/reranking.md").read_text(encoding="utf-8")
 

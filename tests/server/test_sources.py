@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from groundhook.host.server.api.table import ENDPOINTS
-from tests.kb.test_read import pdf
 from tests.loops import run as run_apart
+from tests.parts.pdf_files import pdf
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write
 
 ROOT = Path(__file__).parents[2]

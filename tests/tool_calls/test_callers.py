@@ -26,8 +26,8 @@ from groundhook.plugins import (
     ToolScope,
 )
 from tests.conftest import MakeApp
+from tests.parts.turns import end, of
 from tests.tool_calls.conftest import LISTS, PEARS, AppWith, Citing, ListKit, ListSettings
-from tests.turn.test_stream import end, of
 
 ANSWER = {"entries": PEARS, "total": 2}
 

@@ -15,9 +15,9 @@ import pytest
 from groundhook import open_host
 from groundhook.plugins import Tool, ToolScope
 from tests.conftest import MakeApp
+from tests.parts.tool_turns import called, names
+from tests.parts.turns import end, of, run, scripted
 from tests.tool_calls.conftest import Question
-from tests.turn.test_stream import end, of, run, scripted
-from tests.turn.test_tools import called, names
 
 TOOLS = """\
 import type { Context } from "groundhook";

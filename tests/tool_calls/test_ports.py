@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from groundhook import open_host
 from groundhook.plugins import CollectionDocument, CollectionQuery, Message, Tool, ToolScope
 from tests.conftest import MakeApp
-from tests.llm.test_openai import PATH
 from tests.loopback.chat import answer
 from tests.loopback.embeddings import openai_answer
 from tests.loopback.server import Hang, Json, Loopback, Reads, Sse, serving
+from tests.parts.openai_asking import PATH
 
 EXACT = {
     "blanks": "  \n\n\tPears ripen.\n\n\n",

@@ -11,7 +11,7 @@ from groundhook import open_host
 from groundhook.core.types.events import Event
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
-from tests.turn.test_stream import end, of, scripted
+from tests.parts.turns import end, of, scripted
 
 STEPS = """
 export function words(args: any) { return { keywords: ["nib"] }; }

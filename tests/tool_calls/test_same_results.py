@@ -24,8 +24,8 @@ from groundhook.host.server.mcp.sources import McpSources
 from groundhook.host.server.mcp.tools import McpTools
 from tests import loops
 from tests.cli.conftest import run_in
+from tests.parts.turns import end, of, scripted
 from tests.server.conftest import Served, serving, write
-from tests.turn.test_stream import end, of, scripted
 
 KEY = "gh_doors_0123456789abcdefghijklmnopqrstuvwxyz"
 HEADERS = {"authorization": f"Bearer {KEY}"}

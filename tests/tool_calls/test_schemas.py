@@ -10,7 +10,7 @@ from typing import Any
 
 from groundhook import open_host
 from tests.conftest import MakeApp
-from tests.toolkits.test_memory import WRITABLE
+from tests.parts.memory_kit import WRITABLE
 
 IDENTITY = re.compile(r"tenant|user(?!intent)|team|institution|member|partner|owner", re.IGNORECASE)
 

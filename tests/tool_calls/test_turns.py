@@ -15,8 +15,8 @@ from groundhook import open_host
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message
 from groundhook.host.turn.prompt.message_parts import expanded
+from tests.parts.turns import end, of, scripted
 from tests.tool_calls.conftest import LISTS, PEARS, AppWith, Citing
-from tests.turn.test_stream import end, of, scripted
 
 HOSTILE = {
     "id": "9",

@@ -16,7 +16,7 @@ from groundhook.toolkits.documents.settings import DocumentsSource
 from groundhook.toolkits.documents.summaries import SummariesClient
 from tests.loopback.server import Hang
 from tests.loopback.summaries import Summaries
-from tests.toolkits.test_documents import Opened, ids, opened, search, server
+from tests.parts.summaries_host import Opened, ids, opened, search, server
 
 __all__ = ["opened", "server"]  # fixtures of this module
 

@@ -19,8 +19,8 @@ from groundhook.core.types.events import Event
 from groundhook.core.types.tools import ToolOutcome
 from tests.loopback.chat import answer
 from tests.loopback.server import Answer, Hang, Json, Loopback, Sse, serving
+from tests.parts.turns import end, of
 from tests.toolkits.conftest import OpenSample
-from tests.turn.test_stream import end, of
 
 NORTH = {"tenant_id": "north-college"}
 COURSE = {"courseId": "b1", "title": "Biology", "outcomes": []}

@@ -25,6 +25,7 @@ from groundhook.host.app.exact_texts import ExactTexts
 from groundhook.plugins import CollectionDocument, CollectionQuery, Owner
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
+from tests.parts.memory_kit import WRITABLE
 from tests.toolkits.conftest import STORES, stored, synchronise
 
 RED = {"tenant_id": "acme", "team_id": "red"}
@@ -344,29 +345,6 @@ async def test_an_id_may_be_written_in_digits(host: Host) -> None:
 async def test_remember_is_offered_only_where_it_is_switched_on(host: Host) -> None:
     offered = await host.tools(assistant="memory")
     assert [tool.name for tool in offered] == ["search", "fetch", "batch_fetch"]
-
-
-WRITABLE = {
-    "agent/agent.yml": "kb_storage:\n  idle_s: 3\n",
-    "assistants/memory/package.yao": '{"name": "M", "tools": ["memory"]}',
-    "assistants/memory/kb/own.kb.yao": json.dumps(
-        {
-            "name": "Own",
-            "embedding": {"provider": "hash"},
-            "tenant_field": "owner",
-            "fields": {
-                "preview": "text",
-                "tags": "keyword",
-                "written": "datetime",
-                "supersedes": "keyword",
-                "links": "keyword",
-            },
-        }
-    ),
-    "assistants/memory/toolkits/memory.toolkit.yao": json.dumps(
-        {"type": "memory", "collections": {"own": "own"}, "write": True}
-    ),
-}
 
 
 @pytest.mark.parametrize("owner", ["user", "team", "tenant"])

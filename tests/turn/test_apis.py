@@ -18,8 +18,8 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.dialects.places import address
 from tests.conftest import MakeApp
 from tests.loopback.server import Answer, Cut, Hang, Html, Json, Loopback, Reply, serving
-from tests.turn.test_stream import app_with, end, of, run, scripted
-from tests.turn.test_user_data import asking
+from tests.parts.turns import app_with, end, of, run, scripted
+from tests.parts.user_data import asking
 
 PACKAGE = '{"name": "A", "connector": "script"}'
 ANN = Identity(user_id="ann", tenant_id="acme/1")

@@ -16,7 +16,7 @@ from groundhook.host.testing.canned import canned_item
 from groundhook.host.turn.prompt.budget import fit, room
 from groundhook.host.turn.prompt.source_block import Prompt
 from tests.conftest import MakeApp
-from tests.turn.test_stream import ASSISTANT, app_with, kb, of, run, scripted
+from tests.parts.turns import ASSISTANT, app_with, kb, of, run, scripted
 
 LONG = "word " * 1000
 CONNECTOR = {"type": "scripted", "options": {"context_tokens": 2000, "script": []}}

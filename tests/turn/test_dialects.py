@@ -13,7 +13,7 @@ from groundhook.core.errors import ConfigError
 from groundhook.core.types.events import Event
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
-from tests.turn.test_stream import end, kb, of, run, scripted, web
+from tests.parts.turns import end, kb, of, run, scripted, web
 
 PACKAGE = """
     {

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import MakeApp
 from tests.loopback.chat import chunk
 from tests.loopback.server import Loopback, Sse, serving
-from tests.turn.test_stream import end, of, run
+from tests.parts.turns import end, of, run
 
 PATH = "/v1/chat/completions"
 

@@ -23,7 +23,7 @@ from groundhook.core.types.search import SearchRequest, SearchType
 from groundhook.core.types.tools import Tool
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
-from tests.turn.test_stream import ASSISTANT, COLLECTION, app_with, end, kb, of, run, scripted, web
+from tests.parts.turns import ASSISTANT, COLLECTION, app_with, end, kb, of, run, scripted, web
 
 NO_SEARCH = '{"name": "A", "connector": "script"}'
 

@@ -9,7 +9,7 @@ import pytest
 from groundhook.core.errors import SourceError
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
-from tests.turn.test_stream import ASSISTANT, app_with, end, of, run, scripted
+from tests.parts.turns import ASSISTANT, app_with, end, of, run, scripted
 
 DOWN = CannedSource({"*": SourceError("down: password 1234 at /srv/app")})
 NOTHING = {"kb": CannedSource({"*": ()}), "web": CannedSource({"*": ()})}

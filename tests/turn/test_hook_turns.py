@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import anyio
 import pytest
 
-from groundhook.core.types.events import Event
 from groundhook.hooks.api.logs import CONSOLE, LOG
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
-from tests.turn.test_stream import ASSISTANT, app_with, end, kb, of, run, scripted, web
+from tests.parts.hook_turns import hooked
+from tests.parts.turns import ASSISTANT, end, kb, of, scripted, web
 
 EXAMPLE_5 = """
 function Create(ctx, messages, options) {
@@ -24,12 +22,6 @@ function Create(ctx, messages, options) {
   };
 }
 """
-
-
-async def hooked(
-    make_app: MakeApp, hook: str, package: str = ASSISTANT, **requested: Any
-) -> list[Event]:
-    return await run(app_with(make_app, package, index_ts=hook), **requested)
 
 
 async def test_a_hook_that_formats_its_own_references_is_the_only_one_to_speak_of_them(

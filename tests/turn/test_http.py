@@ -13,7 +13,7 @@ import pytest
 from groundhook.core.types.events import Event
 from tests.conftest import MakeApp
 from tests.loopback.server import Cut, Hang, Html, Json, Loopback, Reply, serving
-from tests.turn.test_stream import app_with, end, of, run
+from tests.parts.turns import app_with, end, of, run
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Identity
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
-from tests.turn.test_stream import end, of, scripted
+from tests.parts.turns import end, of, scripted
 
 PACKAGE = '{"name": "A", "connector": "script"}'
 ANN = Identity(user_id="ann", team_id="red", tenant_id="t")

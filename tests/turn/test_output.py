@@ -12,8 +12,8 @@ from groundhook.core.hook_messages import fold
 from groundhook.core.types.events import Event
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
-from tests.turn.test_hook_turns import hooked
-from tests.turn.test_stream import app_with, end, of, scripted, web
+from tests.parts.hook_turns import hooked
+from tests.parts.turns import app_with, end, of, scripted, web
 
 PLAIN = '{"name": "A", "connector": "script"}'
 

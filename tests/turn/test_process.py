@@ -20,7 +20,7 @@ from groundhook.core.types.turn import Identity
 from groundhook.hooks.api.process import PROCESSES
 from groundhook.hooks.markdown import markdown_to_html
 from groundhook.host.testing.canned import CannedSource
-from tests.turn.test_stream import end, of, scripted
+from tests.parts.turns import end, of, scripted
 
 READERS = "groundhook.core.readers.process"
 ANN, BOB = Identity(user_id="ann", tenant_id="t"), Identity(user_id="bob", tenant_id="t")

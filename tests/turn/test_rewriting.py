@@ -12,7 +12,7 @@ from groundhook import open_host
 from groundhook.core.types.events import Event, Trace
 from groundhook.host.output.terminal import Terminal, console
 from tests.conftest import MakeApp
-from tests.turn.test_stream import app_with, kb, of, run, scripted, web
+from tests.parts.turns import app_with, kb, of, run, scripted, web
 
 FIRST = {"role": "user", "content": "Which oil does a bicycle chain need?"}
 ANSWER = {"role": "assistant", "content": "A thin one."}

@@ -23,7 +23,8 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.tools.toolbox import parse_arguments
 from tests.conftest import MakeApp
 from tests.mcp.conftest import SERVER, HttpServer, serving
-from tests.turn.test_stream import end, of, run, scripted
+from tests.parts.tool_turns import called, names
+from tests.parts.turns import end, of, run, scripted
 
 Served = Callable[..., Path]
 
@@ -62,19 +63,11 @@ def served(make_app: MakeApp, server: HttpServer) -> Served:
     return make
 
 
-def called(*calls: tuple[str, Any]) -> dict[str, Any]:
-    return {"tool_calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}
-
-
 async def turn(
     app: Path, *script: Any, tools: Sequence[Tool] = ()
 ) -> tuple[list[Event], ScriptedConnector]:
     model = scripted(*(script or ("Fine.",)))
     return await run(app, connector=model, tools=tools), model
-
-
-def names(model: ScriptedConnector) -> list[str]:
-    return [tool["function"]["name"] for tool in model.calls[0].tools]
 
 
 def reported(model: ScriptedConnector) -> list[str]:

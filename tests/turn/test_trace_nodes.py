@@ -8,8 +8,8 @@ import pytest
 
 from groundhook.core.types.events import Event, TraceNode
 from tests.conftest import MakeApp
-from tests.turn.test_hook_turns import hooked
-from tests.turn.test_stream import end, of
+from tests.parts.hook_turns import hooked
+from tests.parts.turns import end, of
 
 PLAIN = '{"name": "A", "connector": "script", "hooks": {"on_error": "continue"}}'
 

@@ -19,7 +19,8 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.host.turn.content import MOST_SOURCES, user_data
 from tests.conftest import MakeApp
-from tests.turn.test_stream import app_with, end, kb, of, run, scripted, web
+from tests.parts.turns import app_with, end, kb, of, run, scripted, web
+from tests.parts.user_data import asking
 
 PASSAGES = tuple(
     canned_item(f"kb:docs/guide.md#{n}", score=1.0, document_id="guide.md", collection="docs")
@@ -51,19 +52,6 @@ class Library(CannedSource):
         self.waiting += 1
         while self.waiting < self.meet:
             await anyio.lowlevel.checkpoint()
-
-
-def asking(*sources: tuple[str, str], text: Any = "question") -> list[dict[str, Any]]:
-    listed = [{"type": type, "name": name} for type, name in sources]
-    return [
-        {
-            "role": "user",
-            "content": [
-                {"type": "text", "text": text},
-                {"type": "data", "data": {"sources": listed}},
-            ],
-        }
-    ]
 
 
 async def turn(

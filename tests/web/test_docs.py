@@ -10,7 +10,7 @@ from groundhook import open_host
 from groundhook.core.source_settings import BreakerSettings, PageSettings, WebSettings
 from tests.conftest import MakeApp
 from tests.loopback.server import Json, serving
-from tests.turn.test_stream import end
+from tests.parts.turns import end
 
 PAGE = (Path(__file__).parents[2] / "docs" / "web-search.md").read_text(encoding="utf-8")
 

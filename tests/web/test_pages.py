@@ -22,7 +22,7 @@ from groundhook.handlers.web.pages.extract import decode_text
 from groundhook.handlers.web.pages.passages import SIZE, best_passage, split_passages, terms
 from groundhook.handlers.web.pages.reader import read_page
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
-from tests.web.test_web import Asking
+from tests.parts.web_asking import Asking
 
 FILLER = "".join(
     f"<p>Paragraph {n} is about parks and gardens, of which the city has a great many, old and"

@@ -46,7 +46,7 @@ async def test_a_compressed_answer_is_read(server: Loopback) -> None:
     body = json.dumps({"results": ["x" * 1000] * 100}).encode()
     server.on("/search", Reply(gzip.compress(body), headers={"content-encoding": "gzip"}))
     async with OpenClient(server.url) as client:
-        reply = await client.request("GET", "search", timeout=5)
+        reply = await client.request("GET", "search", timeout=60)
     assert (reply.status, reply.body) == (200, body)
     assert reply.headers["content-type"] == "application/json"
 
@@ -59,15 +59,15 @@ async def test_a_decompression_bomb_is_an_error_before_it_fills_the_memory(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with OpenClient(server.url) as client:
         with pytest.raises(SourceError, match="'engine' answered with more than 4 MB"):
-            await client.request("GET", "search", timeout=5)
+            await client.request("GET", "search", timeout=60)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10  # KB
 
 
 async def test_cookies_of_an_answer_are_not_sent_with_the_next_request(server: Loopback) -> None:
     server.on("/search", Reply(b"{}", headers={"set-cookie": "seen=1; Path=/"}))
     async with OpenClient(server.url) as client:
-        await client.request("GET", "search", timeout=5, params={"q": "a&b=c d+e"})
-        await client.request("POST", "search", timeout=5, json={"q": "ä"})
+        await client.request("GET", "search", timeout=60, params={"q": "a&b=c d+e"})
+        await client.request("POST", "search", timeout=60, json={"q": "ä"})
     first, second = server.requests
     assert first.path == "/search?q=a%26b%3Dc+d%2Be"
     assert "cookie" not in second.headers
@@ -83,11 +83,11 @@ async def test_the_machines_proxy_is_used_unless_the_host_is_excepted(
     monkeypatch.setenv("http_proxy", server.url)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     async with OpenClient("http://search.example/api/") as client:
-        assert json.loads((await client.request("GET", "search", timeout=5)).body) == {
+        assert json.loads((await client.request("GET", "search", timeout=60)).body) == {
             "by": "proxy"
         }
     async with OpenClient(server.url) as client:
-        assert json.loads((await client.request("GET", "search", timeout=5)).body) == {
+        assert json.loads((await client.request("GET", "search", timeout=60)).body) == {
             "by": "itself"
         }
 
@@ -95,8 +95,8 @@ async def test_the_machines_proxy_is_used_unless_the_host_is_excepted(
 async def test_a_closed_connection_is_reopened(server: Loopback) -> None:
     server.on("/search", Json({"n": 1}), Cut(), Json({"n": 2}))
     async with OpenClient(server.url) as client:
-        await client.request("GET", "search", timeout=5)
-        assert json.loads((await client.request("GET", "search", timeout=5)).body) == {"n": 2}
+        await client.request("GET", "search", timeout=60)
+        assert json.loads((await client.request("GET", "search", timeout=60)).body) == {"n": 2}
 
 
 async def test_a_cancelled_request_closes_its_connection(server: Loopback) -> None:

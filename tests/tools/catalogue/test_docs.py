@@ -14,7 +14,7 @@ from groundhook.toolkits.catalogue.answers import (
     ResourceArguments,
 )
 from groundhook.toolkits.catalogue.settings import CatalogueSettings, CatalogueSource
-from tests.docs.test_tutorial import follow
+from tests.parts.tutorial import follow
 from tests.tools.catalogue.conftest import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/toolkits/catalogue.md").read_text(encoding="utf-8")
