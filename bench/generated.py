@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from groundhook.core.sentences import spans
+from groundhook.core.language.sentences import spans
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import FullDocument, Passage
 

@@ -27,7 +27,7 @@ import anyio
 from bench.answers import DOCUMENTS, ROOT, SETS, Question, questions
 from bench.figures import figure
 from bench.judged_collections import load
-from groundhook.core.sentences import spans
+from groundhook.core.language.sentences import spans
 from groundhook.core.source_settings import KBSettings
 from groundhook.handlers.kb.analyse import Analyser
 from groundhook.handlers.kb.embed import embedding_tokens

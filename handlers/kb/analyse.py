@@ -26,7 +26,8 @@ from zlib import crc32
 
 import Stemmer
 
-from groundhook.handlers.kb.language import SCRIPTS, function_words, normalise, script_of, stemmers
+from groundhook.core.language.scripts import SCRIPTS, normalise
+from groundhook.handlers.kb.language import function_words, script_of, stemmers
 
 # The kind of a token, in the low bits of its index; 0 is a word. 2 was a single Chinese character:
 # collections made by earlier versions have such tokens.
@@ -83,7 +84,7 @@ class SparseVector(NamedTuple):
 
 
 class Analyser:
-    """Returns the vectors of texts in a collection of one of `language.LANGUAGES`."""
+    """Returns the vectors of texts in a collection of one of `language.analysed()`."""
 
     def __init__(self, language: str, weights: Weights = WEIGHTS) -> None:
         self._tokenizer = _tokenizer(language)

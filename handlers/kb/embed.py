@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from groundhook.core.errors import ConfigError
+from groundhook.core.language.scripts import normalise
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import EmbeddingSpec
-from groundhook.handlers.kb.language import normalise
 
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)  # of a table

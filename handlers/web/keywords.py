@@ -10,17 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from groundhook.handlers.web.stopwords import (
-    CAPITAL_PRONOUNS,
-    QUANTITIES,
-    UNSPACED,
-    code_of,
-    guess_language,
-    is_function_word,
-    lead_in_pattern,
-    strip_particles,
-)
+from groundhook.core.language.catalogue import Language, all_words, languages
+from groundhook.core.language.catalogue import language as named
+from groundhook.core.language.detect import detect
 from groundhook.handlers.web.unspaced import topics
 
 SHORT = 4  # words; a shorter query that is not a question, or one of this length, is unchanged
@@ -39,24 +33,6 @@ _TRAILING = ".:…'’-–—*_`"
 _LEADING = re.compile(r"^['’‘*_`–—¿¡]+")
 _NUMBER = re.compile(r"^[+-]?[$€£¥₪₹]?\d[\d.,:/-]*(?:[%°€$£¥₪₹]|[a-zA-Z]{1,3})?$")
 _OPERATOR = re.compile(r"^(?:-?(?:site|filetype|intitle|inurl|before|after):\S+|-\w\S*|OR|AND)$")
-_UNIT_WORDS = """
-percent km mi mile miles m cm mm ft feet inch inches kg g mg lb lbs oz l ml gb mb tb kb ghz mhz hz
-kw kwh w v
-second seconds minute minutes hour hours day days week weeks month months year years
-dollars dollar euros euro usd eur gbp ils nis million billion thousand degrees celsius fahrenheit
-tage wochen monate jahre stunden minuten uhr prozent millionen milliarden שקל שקלים ימים שנים
-"""
-_COMPARING_WORDS = """
-under over below above less more than least most between since before after until within around
-about
-unter über bis seit vor nach mindestens höchstens zwischen עד מעל מתחת
-"""
-_JOINING_WORDS = "of the de la le du von van der den and und y et for & al"
-_UNITS = frozenset(_UNIT_WORDS.split())
-_COMPARISONS = frozenset(_COMPARING_WORDS.split())
-_JOINING = frozenset(_JOINING_WORDS.split())
-# Languages that capitalise every noun, so that capitals do not show names.
-_CAPITALIZED_NOUNS = ("de",)
 
 
 @dataclass(frozen=True)
@@ -81,24 +57,60 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
     text = " ".join(text.replace("\0", " ").split())
     if text.isupper() and len(text.split()) > SHORT:
         text = text.lower()  # text in capitals throughout does not show names
-    code = guess_language(text) if language == "auto" else code_of(language)
-    if code in UNSPACED:
-        return _make_topic_keywords(text, topics(text, code), most)
-    if not code:
+    spoken = _language_of(text) if language == "auto" else named(language)
+    if spoken is None:
         return _keep_question(text)
+    if spoken.lines("cut"):
+        return _make_topic_keywords(text, topics(text, spoken), most)
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
-    if len(text.split()) <= SHORT and len(sentences) == 1 and not _is_question(text, code):
+    if len(text.split()) <= SHORT and len(sentences) == 1 and not _is_question(text, spoken):
         return _keep_question(text)
     phrases: list[_Phrase] = []
     for sentence in sentences:
         bonus = 0.5 if sentence.rstrip().endswith(_QUESTION_MARKS) else 0.0
-        for phrase in _find_phrases(_strip_lead_in(sentence, code), code, len(phrases)):
+        for phrase in _find_phrases(_strip_lead_in(sentence, spoken), spoken, len(phrases)):
             phrases.append(_Phrase(phrase.text, phrase.place, phrase.weight + bonus))
     return (
         _make_keywords(_choose_heaviest(_drop_repetitions(phrases), most))
         if phrases
         else _keep_question(text)
     )
+
+
+def _language_of(text: str) -> Language:
+    """Return the language of a question; English where no word is known."""
+    return languages()[detect(text, question=True) or "en"]
+
+
+@cache
+def _lines(section: str) -> frozenset[str]:
+    return frozenset(line for each in languages().values() for line in each.lines(section))
+
+
+@cache
+def _stems(code: str) -> tuple[str, ...]:
+    """Return the function words that stand for any ending, without their star."""
+    words = languages()[code].words("function", "asking")
+    return tuple(word[:-1] for word in words if word.endswith("*"))
+
+
+def _is_function_word(word: str, language: Language) -> bool:
+    """Return whether a casefolded word carries no topic."""
+    return word in language.words("function", "asking") or word.startswith(_stems(language.code))
+
+
+def _strip_particles(word: str, language: Language) -> str:
+    """Return a word without the particles that are written onto it."""
+    for endings in language.lines("endings"):
+        word = re.sub(endings, "", word)
+    return word
+
+
+@cache
+def _leads(code: str) -> re.Pattern[str] | None:
+    """Return the pattern of the openings of questions; None for a language without one."""
+    leads = languages()[code].lines("leads")
+    return re.compile(rf"^[¿¡]?(?:{'|'.join(leads)})(?=[^\w]|$)[\s,:]*", re.I) if leads else None
 
 
 def from_weighted(words: Sequence[tuple[str, float]], *, most: int) -> Keywords:
@@ -152,18 +164,18 @@ def _read_words(sentence: str) -> list[_Word]:
     return found
 
 
-def _find_phrases(sentence: str, language: str, offset: int) -> Iterator[_Phrase]:
+def _find_phrases(sentence: str, language: Language, offset: int) -> Iterator[_Phrase]:
     words = _read_words(sentence)
     at = 0
     while at < len(words):
         end, weight = _read_phrase(words, at, language)
         if weight:
-            text = " ".join(strip_particles(word.text, language) for word in words[at:end])
+            text = " ".join(_strip_particles(word.text, language) for word in words[at:end])
             yield _Phrase(f'"{text}"' if words[at].quoted else text, offset + at, weight)
         at = end
 
 
-def _read_phrase(words: Sequence[_Word], at: int, language: str) -> tuple[int, float]:
+def _read_phrase(words: Sequence[_Word], at: int, language: Language) -> tuple[int, float]:
     """Return the end of the phrase that starts at `at`, and its weight; 0 for a dropped word."""
     word = words[at]
     if word.breaks:
@@ -172,14 +184,14 @@ def _read_phrase(words: Sequence[_Word], at: int, language: str) -> tuple[int, f
         return at + 1, 3
     if end := _number_end(words, at):
         return end, 2
-    capitals = language not in _CAPITALIZED_NOUNS
+    capitals = not language.nouns_capitalised
     if capitals and (end := _name_end(words, at, language)) > at + 1:
         return end, 2.5
     quantity = " ".join(other.low for other in words[at : at + 2])
-    if quantity in QUANTITIES:
+    if quantity in _lines("quantities"):
         return at + 2, 1
     name = capitals and _is_one_word_name(word)
-    if is_function_word(word.low, language) and not name:
+    if _is_function_word(word.low, language) and not name:
         return at + 1, 0
     return at + 1, 2 if name else 1 + min(len(word.text), 12) / 24
 
@@ -187,7 +199,7 @@ def _read_phrase(words: Sequence[_Word], at: int, language: str) -> tuple[int, f
 def _is_one_word_name(word: _Word) -> bool:
     """Return whether a capitalised word alone is a name. The first word of a sentence is not,
     unless it is an acronym, such as IT or AI."""
-    if not word.capital or word.low in CAPITAL_PRONOUNS:
+    if not word.capital or word.low in all_words("capital pronouns"):
         return False
     acronym = len(word.text) > 1 and word.text.isupper()
     return acronym or not word.starts
@@ -200,7 +212,7 @@ def _number_end(words: Sequence[_Word], at: int) -> int:
     while (
         at < len(words)
         and at - start < 3
-        and (words[at].low in _COMPARISONS or words[at].low == "at")
+        and (words[at].low in all_words("comparing") or words[at].low == "at")
     ):
         at += 1
     if at == len(words) or not words[at].number:
@@ -208,17 +220,17 @@ def _number_end(words: Sequence[_Word], at: int) -> int:
     at += 1
     if at + 1 < len(words) and words[start].low in ("between", "zwischen") and words[at + 1].number:
         at += 2
-    return at + 1 if at < len(words) and words[at].low in _UNITS else at
+    return at + 1 if at < len(words) and words[at].low in all_words("units") else at
 
 
-def _name_end(words: Sequence[_Word], at: int, language: str) -> int:
+def _name_end(words: Sequence[_Word], at: int, language: Language) -> int:
     """Return the position after a name of capitalised words, which may contain `of the` and
     numbers, or `at` if no name begins there."""
     first = words[at]
     if (
         not first.capital
-        or first.low in CAPITAL_PRONOUNS
-        or (first.starts and is_function_word(first.low, language))
+        or first.low in all_words("capital pronouns")
+        or (first.starts and _is_function_word(first.low, language))
     ):
         return at
     last = at
@@ -236,9 +248,9 @@ def _find_next_of_name(words: Sequence[_Word], last: int) -> int | None:
         return None
     if words[at].number:
         return at
-    while at < len(words) and words[at].low in _JOINING and not words[at].capital:
+    while at < len(words) and words[at].low in all_words("joining names") and not words[at].capital:
         at += 1
-    if at == len(words) or words[at].low in CAPITAL_PRONOUNS:
+    if at == len(words) or words[at].low in all_words("capital pronouns"):
         return None
     return at if words[at].capital else None
 
@@ -246,9 +258,9 @@ def _find_next_of_name(words: Sequence[_Word], last: int) -> int | None:
 # -------------------------------------------------------------------------------------------- query
 
 
-def _strip_lead_in(sentence: str, language: str) -> str:
+def _strip_lead_in(sentence: str, language: Language) -> str:
     """Remove all openings such as "can you please tell me" and "I want to find"."""
-    pattern = lead_in_pattern(language)
+    pattern = _leads(language.code)
     while pattern is not None:
         shorter = pattern.sub("", sentence, count=1).strip()
         if shorter == sentence or not any(character.isalnum() for character in shorter):
@@ -257,13 +269,13 @@ def _strip_lead_in(sentence: str, language: str) -> str:
     return sentence
 
 
-def _is_question(text: str, language: str) -> bool:
+def _is_question(text: str, language: Language) -> bool:
     if text.endswith(_QUESTION_MARKS) or "\u055e" in text:
         return True
     if _strip_lead_in(text, language) != text:
         return True
-    return language == "ko" and any(
-        is_function_word(word.casefold(), language) for word in text.split()
+    return language.script == "hangul" and any(
+        _is_function_word(word.casefold(), language) for word in text.split()
     )
 
 

@@ -7,9 +7,11 @@ the text between them are the topics. In Japanese, the change of script also sho
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from itertools import chain
+
+from groundhook.core.language.catalogue import Language, languages
 
 # Japanese particles are recognized by the script before them: a name or a word in kanji.
 _KANA = "ぁ-ん"
@@ -22,25 +24,22 @@ _SIGNS = re.compile(r"[\s\u3000、。，．！？「」『』（）()\[\]【】�
 
 
 @cache
-def _cut_pattern(language: str) -> re.Pattern[str]:
+def _cut_pattern(code: str) -> re.Pattern[str]:
     """Return the pattern of the function words of a language, longest first, and of the words that
     contain one and are kept (the group `whole`)."""
-    text = (files("groundhook.handlers.web") / "unspaced_words.txt").read_text(encoding="utf-8")
-    words = {
-        head: part.split() for head, part in re.findall(r"^\[(.+)\]\n([^\[]*)", text, flags=re.M)
-    }
-    whole, cut = (_alternatives(words[f"{language} {kind}"]) for kind in ("whole", "cut"))
+    known = languages()[code]
+    whole, cut = (_alternatives(known.words(section)) for section in ("whole", "cut"))
     return re.compile(rf"(?P<whole>{whole})|(?:{cut})")
 
 
-def _alternatives(words: list[str]) -> str:
-    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+def _alternatives(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(words, key=lambda word: (-len(word), word))))
 
 
-def topics(text: str, language: str) -> list[str]:
+def topics(text: str, language: Language) -> list[str]:
     """Return the parts of a question between its function words, in order; empty if it has only
     function words."""
-    rest = _cut_pattern(language).sub(lambda found: found["whole"] or " ", text)
-    if language == "ja":
+    rest = _cut_pattern(language.code).sub(lambda found: found["whole"] or " ", text)
+    if language.code == "ja":
         rest = _PARTICLES.sub(" ", rest)
     return list(chain.from_iterable(part.split() for part in _SIGNS.split(rest)))

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from groundhook.core.errors import ConfigError, UnknownName, suggestion
+from groundhook.core.language.catalogue import language as named
+from groundhook.core.language.catalogue import languages
 from groundhook.core.problems import Problem, problems_of
 from groundhook.core.types.base import dotted
 from groundhook.core.types.model_spec import ModelSpec
@@ -40,8 +42,6 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
     unset variables are skipped."""
     # Slow to import, and few commands check settings.
     from groundhook.handlers.db.question.vocabulary import languages as readable
-    from groundhook.handlers.web.stopwords import code_of
-    from groundhook.handlers.web.stopwords import languages as understood
     from groundhook.handlers.web.urls import bare
 
     for path in _TAGS:
@@ -70,8 +70,8 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
             hint,
         )
     language = _find_value(layer.data, path := ("search", "keyword", "language"))
-    if isinstance(language, str) and language != "auto" and not code_of(language):
-        hint = suggestion(language, ["auto", *understood().values()])
+    if isinstance(language, str) and language != "auto" and named(language) is None:
+        hint = suggestion(language, ["auto", *languages()])
         message = (
             f"'search.keyword.language': no words of {language!r} are known, so every question is"
             " searched for as it is"

@@ -14,7 +14,7 @@ from functools import cache
 from textwrap import dedent
 from typing import TYPE_CHECKING, Literal
 
-from groundhook.core.sentences import spans
+from groundhook.core.language.sentences import spans
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

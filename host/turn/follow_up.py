@@ -3,7 +3,7 @@
 A question is a follow-up when its subject is in the conversation before it: it has a pronoun
 without a noun in front of it, it begins as the continuation of another question, or it has no word
 of its own. It then carries over the words of the questions before it. Every other question stays as
-it is, to the letter. The words of each language are in `follow_up_words/`.
+it is, to the letter. The words of each language are in `core/language/words/`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from groundhook.host.turn.follow_up_carrying import (
     topic_words,
 )
 from groundhook.host.turn.follow_up_languages import (
-    ARTICLES,
-    Language,
+    Words,
+    is_article,
     language_of,
     longest_first,
     opener_of,
@@ -99,7 +99,7 @@ def _rewritten(question: str, before: _Subject, titles: Sequence[str]) -> StandA
     return StandAlone(question)
 
 
-def _reason(question: str, language: Language) -> str:
+def _reason(question: str, language: Words) -> str:
     """Return why the question is a follow-up; "" when it is self-contained."""
     if language.id == "zh":
         return _unspaced_reason(question, language)
@@ -121,32 +121,32 @@ def _reason(question: str, language: Language) -> str:
     return ""
 
 
-def _unspaced_reason(question: str, language: Language) -> str:
+def _unspaced_reason(question: str, language: Words) -> str:
     text = question.strip().rstrip("?？。!！ ")
     rest = text
-    for word in longest_first(language.words["function"] | language.words["generic"]):
+    for word in longest_first(language.of("function") | language.of("generic")):
         rest = rest.replace(word, " ")
     own = re.sub(r"[\W_]", "", rest)
     if not own:
         return "it has no subject of its own"
     size = len(re.findall(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+", rest))
     if size <= MOST_UNSPACED:
-        if any(text.endswith(ending) for ending in language.words["endings"]):
+        if any(text.endswith(ending) for ending in language.of("endings")):
             return f"it continues with {text[-1]!r}"
         for opener in language.openers:
             if text.startswith(opener[0]) and opener[0] != "为什么":
                 return f"it continues with {opener[0]!r}"
-    for word in longest_first(language.words["pronouns"] | language.words["places"]):
+    for word in longest_first(language.of("pronouns") | language.of("places")):
         before, found, _ = text.partition(word)
         if found and size <= MOST_UNSPACED:
-            for each in longest_first(language.words["function"]):
+            for each in longest_first(language.of("function")):
                 before = before.replace(each, " ")
             if len(re.sub(r"[\W_]", "", before)) <= 3 and not re.search(r"[a-zA-Z]{2}", before):
                 return f"{word!r} refers to an earlier question"
     return ""
 
 
-def _pronoun(words: Sequence[str], language: Language) -> str:
+def _pronoun(words: Sequence[str], language: Words) -> str:
     """Return the first pronoun that has no noun in front of it; ""."""
     lower = [word.lower() for word in words]
     skipped = _expletive(lower, language)
@@ -163,7 +163,7 @@ def _pronoun(words: Sequence[str], language: Language) -> str:
     return ""
 
 
-def _is_bare(text: str, language: Language) -> bool:
+def _is_bare(text: str, language: Words) -> bool:
     """Return whether a text is a phrase without a verb, of a word or two."""
     if language.id not in ("en", "de", "fr", "es"):
         return False
@@ -171,17 +171,17 @@ def _is_bare(text: str, language: Language) -> bool:
     content = [word for word in lower if language.is_content(word)]
     others = [word for word in lower if not language.is_content(word)]
     return len(content) <= MOST_BARE and all(
-        word in ARTICLES or language.has("prepositions", word) for word in others
+        is_article(word) or language.has("prepositions", word) for word in others
     )
 
 
-def _stands_for(words: Sequence[str], at: int, language: Language) -> bool:
+def _stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     """Return whether the pronoun at `at` stands for something before the question."""
     rule = _PRONOUN_RULES.get(language.id)
     return rule is None or rule(words, at, language)
 
 
-def _english_stands_for(words: Sequence[str], at: int, language: Language) -> bool:
+def _english_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     """Return False for `one thing`, and for `that` before a clause."""
     lower = [word.lower() for word in words]
     if lower[at] in ("one", "ones"):
@@ -193,7 +193,7 @@ def _english_stands_for(words: Sequence[str], at: int, language: Language) -> bo
     return True
 
 
-def _german_stands_for(words: Sequence[str], at: int, language: Language) -> bool:
+def _german_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     """Return False for `welche` before a noun, for the article `das`, and for `sein` as the last
     verb."""
     lower = [word.lower() for word in words]
@@ -209,7 +209,7 @@ def _german_stands_for(words: Sequence[str], at: int, language: Language) -> boo
     return lower[at] not in ("sein", "seine", "ihr") or at < len(lower) - 1
 
 
-def _french_stands_for(words: Sequence[str], at: int, language: Language) -> bool:
+def _french_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     """Return False for the articles `le`, `la`, `les`: they are pronouns between a question word
     or the subject and a verb ("Qui les approuve ?", "Comment les ajouter ?")."""
     lower = [word.lower() for word in words]
@@ -218,7 +218,7 @@ def _french_stands_for(words: Sequence[str], at: int, language: Language) -> boo
     return _is_clitic(lower, at, language, _INFINITIVE)
 
 
-def _spanish_stands_for(words: Sequence[str], at: int, language: Language) -> bool:
+def _spanish_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     """Return False for an article, and for `este` before a noun."""
     lower = [word.lower() for word in words]
     if lower[at] in ("este", "esta"):
@@ -231,7 +231,7 @@ def _spanish_stands_for(words: Sequence[str], at: int, language: Language) -> bo
 
 
 def _is_clitic(
-    lower: Sequence[str], at: int, language: Language, infinitive: re.Pattern[str] | None
+    lower: Sequence[str], at: int, language: Words, infinitive: re.Pattern[str] | None
 ) -> bool:
     """Return whether a word that may be an article is the object of the verb behind it."""
     before, after = "".join(lower[at - 1 : at]), "".join(lower[at + 1 : at + 2])
@@ -252,7 +252,7 @@ _PRONOUN_RULES = {
 }
 
 
-def _is_object_of_preposition(lower: Sequence[str], at: int, language: Language) -> bool:
+def _is_object_of_preposition(lower: Sequence[str], at: int, language: Words) -> bool:
     """Return whether the question ends with a preposition and the pronoun: in "How do I add files
     to it?" it is not the files. Only in a question of one clause, as "What if …" is as well."""
     if at == 0 or at != len(lower) - 1 or not language.has("prepositions", lower[at - 1]):
@@ -261,20 +261,20 @@ def _is_object_of_preposition(lower: Sequence[str], at: int, language: Language)
     return not any(language.has("joining", word) for word in clause)
 
 
-def _has_noun(words: Sequence[str], language: Language) -> bool:
+def _has_noun(words: Sequence[str], language: Words) -> bool:
     """Return whether a word before the pronoun can be what it stands for."""
     wanted = _wanted_nouns([word.lower() for word in words], language)
     return any(_is_noun(words, at, language) for at in range(len(words)) if at not in wanted)
 
 
-def _is_noun(words: Sequence[str], at: int, language: Language) -> bool:
+def _is_noun(words: Sequence[str], at: int, language: Words) -> bool:
     lower = [word.lower() for word in words]
     if not language.is_content(lower[at]) or language.has("generic", lower[at]):
         return False
     if language.id == "de" and (at == 0 or not words[at][0].isupper()):
         return False  # German nouns are capitalised
     before, after = "".join(lower[at - 1 : at]), "".join(lower[at + 1 : at + 2])
-    if before in ARTICLES or (before == "to" and lower[at].endswith("s")):
+    if is_article(before) or (before == "to" and lower[at].endswith("s")):
         return True
     if language.has("subjects", before) or language.has("subjects", after):
         return False  # it is their verb
@@ -282,7 +282,7 @@ def _is_noun(words: Sequence[str], at: int, language: Language) -> bool:
     return language.id not in ("fr", "es", "he", "ar") or at < len(words) - 1
 
 
-def _wanted_nouns(lower: Sequence[str], language: Language) -> range:
+def _wanted_nouns(lower: Sequence[str], language: Words) -> range:
     """Return the positions of the noun that the question asks for: "which database" of "Which
     database does it use?"."""
     first = 1 if lower and language.has("prepositions", lower[0]) else 0
@@ -296,7 +296,7 @@ def _wanted_nouns(lower: Sequence[str], language: Language) -> range:
     return range(first, end)
 
 
-def _expletive(lower: Sequence[str], language: Language) -> set[int]:
+def _expletive(lower: Sequence[str], language: Words) -> set[int]:
     """Return the positions of words in phrases such as "is it possible"."""
     return {
         place

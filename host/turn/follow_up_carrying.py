@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from groundhook.host.turn.follow_up_languages import (
-    ARTICLES,
     WORD,
-    Language,
+    Words,
+    is_article,
     language_of,
     longest_first,
     opener_of,
@@ -39,7 +39,7 @@ def topic_words(text: str) -> list[str]:
     language = language_of(text)
     if language.id == "zh":
         rest = text
-        for word in longest_first(language.words["function"]):
+        for word in longest_first(language.of("function")):
             rest = rest.replace(word, " ")
         return WORD.findall(rest)
     words = split_words(text)
@@ -52,7 +52,7 @@ def topic_words(text: str) -> list[str]:
     return [words[at] for at in topic or content]
 
 
-def _is_of_topic(words: Sequence[str], at: int, language: Language) -> bool:
+def _is_of_topic(words: Sequence[str], at: int, language: Words) -> bool:
     """Return False for a word of any question ("work", "limit"), and for what is a verb by its
     place: behind its subject in English, behind "how" in the Romance languages, and in lower case
     without a noun behind it in German."""
@@ -69,7 +69,7 @@ def _is_of_topic(words: Sequence[str], at: int, language: Language) -> bool:
     return True
 
 
-def fragment_of(question: str, language: Language) -> list[str]:
+def fragment_of(question: str, language: Words) -> list[str]:
     """Return the words after the opener when they are no question ("in April"); [] for others."""
     words = split_words(question)
     opener = opener_of([word.lower() for word in words], language)
@@ -78,13 +78,13 @@ def fragment_of(question: str, language: Language) -> list[str]:
     if not opener or not rest or language.id in ("zh", "he", "ar"):
         return []
     verbs = [w for w in rest if not language.is_content(w.lower())]
-    allowed = [w for w in verbs if language.has("prepositions", w.lower()) or w.lower() in ARTICLES]
+    allowed = [w for w in verbs if language.has("prepositions", w.lower()) or is_article(w.lower())]
     if len(verbs) != len(allowed) or any(language.has(kind, rest[0].lower()) for kind in asks):
         return []
     return rest
 
 
-def in_place(fragment: Sequence[str], before: str, language: Language) -> str:
+def in_place(fragment: Sequence[str], before: str, language: Words) -> str:
     """Return the question before with the fragment in the place of what it varies: after the same
     preposition, a number for a number, or a noun that both have ("green tea", "black tea") with
     what is in front of it; "" when there is no such place."""
@@ -105,20 +105,18 @@ def in_place(fragment: Sequence[str], before: str, language: Language) -> str:
     return f"{before[:start]}{' '.join(fragment)}{before[end:]}"
 
 
-def _phrase_after(
-    preposition: str, lower: Sequence[str], longest: int, language: Language
-) -> range:
+def _phrase_after(preposition: str, lower: Sequence[str], longest: int, language: Words) -> range:
     """Return the positions of the last such preposition and the words that belong to it, not more
     than the fragment has."""
     start = len(lower) - 1 - lower[::-1].index(preposition)
     end = start + 1
     most = min(len(lower), start + max(2, longest))
-    while end < most and (language.is_content(lower[end]) or lower[end] in ARTICLES):
+    while end < most and (language.is_content(lower[end]) or is_article(lower[end])):
         end += 1
     return range(start, end)
 
 
-def _phrase_before(noun: str, lower: Sequence[str], longest: int, language: Language) -> range:
+def _phrase_before(noun: str, lower: Sequence[str], longest: int, language: Words) -> range:
     """Return the positions of the noun and the words in front of it, not more than the fragment
     has."""
     end = lower.index(noun) + 1
@@ -128,8 +126,8 @@ def _phrase_before(noun: str, lower: Sequence[str], longest: int, language: Lang
     return range(start, end)
 
 
-def _noun_phrase(fragment: Sequence[str], language: Language) -> Sequence[str]:
+def _noun_phrase(fragment: Sequence[str], language: Words) -> Sequence[str]:
     """Return a noun with what is in front of it, without its article; [] for anything else."""
-    phrase = fragment[1:] if fragment[0].lower() in ARTICLES else fragment
+    phrase = fragment[1:] if is_article(fragment[0].lower()) else fragment
     described = len(phrase) > 1 and all(language.is_content(word.lower()) for word in phrase)
     return phrase if described else []

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.core.errors import ConfigError
+from groundhook.core.language.scripts import normalise
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import (
     CollectionSpec,
@@ -29,7 +30,6 @@ from groundhook.handlers.kb.embed import (
 )
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
 from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine
-from groundhook.handlers.kb.language import normalise
 from tests.kb.conftest import Opens, Writes, providers, search, spec
 
 EMBEDDERS = ["builtin", "hash"]

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.language import (
-    language_of,
-    language_of_question,
-    normalise,
-)
+from groundhook.core.language.scripts import normalise
+from groundhook.handlers.kb.language import language_of, language_of_question
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.core.sentences import spans
+from groundhook.core.language.sentences import spans
 from groundhook.host.llm.sentences import LONGEST, sentences, split
 from groundhook.host.llm.terms import terms
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundhook.handlers.kb.language import LANGUAGES, PLAIN
+from groundhook.core.language.catalogue import languages
+from groundhook.core.language.detect import detect
 from groundhook.handlers.web.keywords import extract
-from groundhook.handlers.web.stopwords import languages
 
 QUESTIONS = {
     "armenian": ("Ո՞րն է Հայաստանի մայրաքաղաքը։", "Հայաստանի մայրաքաղաքը"),
@@ -62,8 +62,13 @@ QUESTIONS = {
 
 
 def test_every_analysed_language_has_function_words() -> None:
-    assert set(languages()) == LANGUAGES - {PLAIN}
-    assert set(QUESTIONS) == LANGUAGES - {PLAIN}
+    assert {each.name for each in languages().values()} == set(QUESTIONS)
+    assert all(each.lines("function") or each.lines("cut") for each in languages().values())
+
+
+@pytest.mark.parametrize("name", sorted(QUESTIONS))
+def test_the_language_of_a_question_is_recognised(name: str) -> None:
+    assert languages()[detect(QUESTIONS[name][0], question=True)].name == name
 
 
 @pytest.mark.parametrize("language", sorted(QUESTIONS))

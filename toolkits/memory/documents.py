@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from groundhook.core.sentences import spans
+from groundhook.core.language.sentences import spans
 from groundhook.core.types.collection_queries import CollectionDocument
 from groundhook.core.types.fields import Fields, FieldValue
 from groundhook.toolkits.memory.values import LARGEST_ID

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 import anyio.to_thread
 
 from groundhook.core.errors import ConfigError
+from groundhook.core.language.scripts import normalise
 from groundhook.core.ports import Embedder
 from groundhook.core.trace import span
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embedders.e5.engine import LoadedEngine, load_engine
 from groundhook.handlers.kb.embedders.on_cpu import CpuEmbedder
-from groundhook.handlers.kb.language import normalise
 
 
 class BuiltinEmbedder(CpuEmbedder):

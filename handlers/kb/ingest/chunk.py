@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import groupby, takewhile
 from typing import Literal
 
-from groundhook.core.sentences import spans
+from groundhook.core.language.sentences import spans
 from groundhook.core.types.documents import Block, Document, Kind
 
 Count = Callable[[str], int]

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from groundhook.core.language.scripts import count_scripts, main_script
 from groundhook.core.ports import Embedder
 from groundhook.handlers.kb.embed import embed_questions
-from groundhook.handlers.kb.language import count_scripts, main_script, script_of
+from groundhook.handlers.kb.language import script_of
 from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
 from groundhook.handlers.kb.store.port import LanguageShare
 

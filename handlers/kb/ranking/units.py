@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from groundhook.core.sentences import spans
+from groundhook.core.language.sentences import spans
 
 LONGEST = 480  # bytes of a unit: a longer sentence is cut at clauses or blanks
 TITLE = 8  # words of a title after a number: "4. How long it takes."
