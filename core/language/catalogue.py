@@ -9,10 +9,11 @@ where a part has blanks, one part on each line:
 |---|---|
 | frequent | the most frequent words, by which documents are recognised |
 | function | words that make sentences and carry no topic; a star stands for any ending |
-| asking | words with which people ask: "tell", "hello" |
+| asking | words with which people ask: "tell"; quoting knows the languages that list them |
 | relating | words without a topic that a search query keeps: "without", "no" |
 | articles, quantities, units, comparing, joining names, capital pronouns | for keywords |
 | leads | openings of questions, as regular expressions; each line is an alternative |
+| abbreviations, abbreviations before numbers, after ordinals | where a full stop ends no sentence |
 | endings | a regular expression of the particles that are written onto a word |
 | cut, whole | scripts without blanks: what is cut out of a question, and longer words that stay |
 | follow-up … | what `host.turn.follow_up` needs; a language without them has no follow-ups |

@@ -4,6 +4,9 @@ backticks."""
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from groundhook.core.language.catalogue import all_words
 
 # A terminator, closing quotes and brackets, then white space, which scripts without spaces do not
 # need. Possessive quantifiers read a long run of terminators only once. The first character class
@@ -19,21 +22,12 @@ _INITIALS = re.compile(r"^(?:[^\W\d_]\.)+$")
 _CONTINUES = re.compile(r"\s*(?:[a-zß-öø-ÿа-яα-ω,;:)\]]|[-–—]\s)")
 _LONGEST_WORD = 64  # characters before a terminator that can belong to its word
 
-_ABBREVIATIONS = """
-dr mr mrs ms prof rev hon st sr jr vs cf viz approx dept gen col capt lt sgt gov sen rep fr bros e.g
-i.e
-ca bzw vgl evtl ggf inkl exkl bspw sog hr mme mlle dipl geb z.b d.h u.a z.t o.ä p.ex s.a
-"""
-_COUNTED = """
-no nos nr fig figs vol ch sec art eq p pp pg ver v abs tab kap bd abb
-jan feb mar apr jun jul aug sep sept oct nov dec
-"""
-_NEVER_LAST = frozenset(_ABBREVIATIONS.split())
-_BEFORE_NUMBER = frozenset(_COUNTED.split())
-_MONTH_AFTER = re.compile(
-    r"\s*(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jahrhundert|auflage)\b",
-    re.I,
-)
+
+@cache
+def _after_ordinal() -> re.Pattern[str]:
+    """Return the pattern of a word that a number with a full stop belongs to: "3. Auflage"."""
+    words = "|".join(map(re.escape, sorted(all_words("after ordinals"))))
+    return re.compile(rf"\s*(?:{words})\b", re.I)
 
 
 def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
@@ -78,9 +72,9 @@ def _ends_sentence(text: str, start: int, stop: int, end: re.Match[str]) -> bool
     word = before.rpartition(" ")[2].lower()
     if not word.isalpha():  # most are
         word = _BEFORE_WORD.split(word)[-1].lstrip("'’").strip("*_`")
-    if word in _NEVER_LAST or _INITIALS.match(word + "."):
+    if word in all_words("abbreviations") or _INITIALS.match(word + "."):
         return False
     numbered = after.lstrip()[:1].isdigit()
-    if word in _BEFORE_NUMBER and numbered:
+    if word in all_words("abbreviations before numbers") and numbered:
         return False
-    return not (word.isdigit() and len(word) <= 2 and _MONTH_AFTER.match(after))
+    return not (word.isdigit() and len(word) <= 2 and _after_ordinal().match(after))

@@ -23,6 +23,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from groundhook.core.language.terms import terms
 from groundhook.core.types.search import Item
 from groundhook.host.llm.passages import (
     Candidate,
@@ -34,7 +35,6 @@ from groundhook.host.llm.passages import (
 )
 from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
-from groundhook.host.llm.terms import terms
 
 MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when no candidate answers the question directly

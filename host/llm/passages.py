@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
+from groundhook.core.language.terms import terms
 from groundhook.core.types.search import Item
 from groundhook.host.llm.questions import Part
 from groundhook.host.llm.sentences import Sentence, sentences
 from groundhook.host.llm.shape import dangling, fragment, points_elsewhere
-from groundhook.host.llm.terms import terms
 
 MOST_SENTENCES = 3  # of a passage that is not a list
 MOST_LENGTH = 600  # characters of a passage: beyond them it does not grow

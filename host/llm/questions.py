@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from groundhook.host.llm.terms import terms
+from groundhook.core.language.terms import terms
 
 MOST_PARTS = 3
 

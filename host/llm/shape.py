@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import re
 
+from groundhook.core.language.terms import terms
 from groundhook.host.llm.questions import Part
 from groundhook.host.llm.sentences import Sentence
-from groundhook.host.llm.terms import terms
 
 LONG_WINDED = 30  # a sentence of more words has some of the question's words by chance
 

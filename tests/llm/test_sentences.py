@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundhook.core.language.sentences import spans
+from groundhook.core.language.terms import terms
 from groundhook.host.llm.sentences import LONGEST, sentences, split
-from groundhook.host.llm.terms import terms
 
 
 @pytest.mark.parametrize(

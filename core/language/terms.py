@@ -10,44 +10,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
+
+from groundhook.core.language.catalogue import languages
 
 _WORD = re.compile(r"[^\W_]+(?:['’\"״׳][^\W_]+)*")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f]+")
 _HEBREW = re.compile(r"^[\u05d0-\u05ea\"״׳']+$")
 _ARABIC = re.compile(r"^[\u0621-\u064a]+$")
-
-# Words without a topic. Questions have many of them, and their rarity among a few sentences is
-# meaningless.
-_STOP = """
-a an the and or but if then than so as of at by for from in into on onto to with without about over
-under between
-is are was were be been being am do does did doing done has have had having can could may might must
-shall should will would
-i me my we us our you your he him his she her it its they them their this that these those there
-here
-what which who whom whose when where why how not no yes any some each every all also just only very
-much many more most
-please tell show explain give find get know want need say says happen happens there's what's it's s
-t re ve ll
-der die das den dem des ein eine einen einem einer eines und oder aber wenn dann als von bei für aus
-in im an am auf zu zum zur
-mit ohne über unter zwischen ist sind war waren sein bin hat haben hatte kann können muss soll wird
-werden ich mir mich wir uns
-du dir dich er sie es ihr ihnen dies diese dieser dieses was welche welcher welches wer wem wen wann
-wo warum wieso wie nicht
-kein keine ja nein auch nur sehr viel viele mehr bitte
-le la les un une des du de et ou mais si dans sur sous avec sans pour par est sont était être a ont
-avoir je me nous vous il elle
-ils elles ce cet cette ces que qui quoi quand où pourquoi comment quel quelle quels quelles ne pas
-el los las una unos unas y o pero en con sin para por es son era ser estar está he ha han yo mi nos
-tú su se lo que quién cuándo
-dónde qué cómo cuál cuáles no del al
-מה מי איפה היכן מתי למה מדוע איך כיצד האם של על את אל עם זה זו זאת אלה הוא היא הם הן אני אנחנו אתה
-יש אין כל גם רק או אם כי
-ما ماذا من متى أين لماذا كيف هل في على إلى عن مع هذا هذه هو هي هم أن إن كان لا أو و
-что кто где когда почему как какой какая какие и в на с по из для от о не это этот эта эти я мы вы
-он она они
-"""
 
 
 def _fold(text: str) -> str:
@@ -58,7 +28,15 @@ def _fold(text: str) -> str:
     )
 
 
-_STOP_WORDS = frozenset(_fold(_STOP).split())
+@cache
+def _stop_words() -> frozenset[str]:
+    """Return words without a topic: questions have many of them, and their rarity among a few
+    sentences is meaningless. Only of the languages that list the words with which people ask: the
+    words of the others are too often a topic elsewhere."""
+    asked = [each for each in languages().values() if each.lines("asking")]
+    words = (word for each in asked for word in each.words("function", "asking", "relating"))
+    return frozenset(_fold(" ".join(words)).split())
+
 
 # Endings of English and German words, the longest first; a stem keeps at least four characters.
 _ENDINGS = (
@@ -87,7 +65,7 @@ def terms(text: str) -> list[str]:
     for word in _WORD.findall(_fold(text)):
         if _UNSPACED.search(word):
             found += _pairs(word)
-        elif word not in _STOP_WORDS:
+        elif word not in _stop_words():
             found.append(_stem(word))
     return found
 
