@@ -13,7 +13,7 @@ help:
 	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
 	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
-	@echo "make test-faults        kill chats and servers a hundred times, attack in full sizes; 20 minutes"
+	@echo "make test-faults        kill chats and servers a hundred times, attack in full sizes; 40 minutes"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md and docs/ctx.d.ts anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES), or another script of bench/; ARGS=… adds arguments"
@@ -74,7 +74,7 @@ test-peers: install
 test-faults: install
 	@$(BIN)/python -m pytest --kills 100 --full --timeout 0 -o faulthandler_timeout=0 $(PYTEST) \
 		tests/chats/test_faults.py tests/attacks/test_server.py tests/attacks/test_server_people.py \
-		tests/attacks/test_server_faults.py
+		tests/attacks/test_server_faults.py tests/attacks/test_stops.py
 
 lint: install
 	@$(BIN)/ruff check

@@ -19,6 +19,7 @@ from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.compose import compose
 
 NAME = "extractive"
+LONGEST_QUESTION = 8000  # characters
 
 _PIECE = re.compile(r"\S+\s*|\s+")
 
@@ -54,7 +55,11 @@ def _answer(
 
 
 def _question(call: ModelCall) -> str:
-    """Return the question of a call, else the text of its last user message."""
-    if call.question.strip():
-        return call.question
-    return next((message.text for message in reversed(call.messages) if message.role == "user"), "")
+    """Return the question of a call, else the text of its last user message. Of a longer one than
+    LONGEST_QUESTION, which has a text for its question, only the beginning and the end are read."""
+    users = (message.text for message in reversed(call.messages) if message.role == "user")
+    question = call.question if call.question.strip() else next(users, "")
+    if len(question) <= LONGEST_QUESTION:
+        return question
+    half = LONGEST_QUESTION // 2
+    return f"{question[:half]}\n{question[-half:]}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from groundhook.core.channel import Channel
 from groundhook.core.errors import ModelTruncated
@@ -45,6 +46,7 @@ from groundhook.host.tools.toolbox import Toolbox, parse_arguments
 from groundhook.host.turn.endings import ending
 from groundhook.host.turn.prompt.message_parts import result_part
 
+LONGEST_PIECE = 4096  # characters that are read at a time
 MOST_AT_ONCE = 16  # tool calls that run at the same time
 
 
@@ -220,10 +222,14 @@ class Answer:
     async def _stream_text(self, text: str, *, first: bool) -> None:
         if first and self.content:  # the texts of two rounds are two paragraphs
             self._stream_piece(Plain("\n\n"))
-        self._reading, pieces = reader.read(self._reading, text, self.citation_index.grammar)
-        for piece in pieces:
-            self._stream_piece(piece)
-        await self.channel.wait_for_reader()
+        for at in range(0, len(text), LONGEST_PIECE):
+            part = text[at : at + LONGEST_PIECE]
+            self._reading, pieces = reader.read(self._reading, part, self.citation_index.grammar)
+            for piece in pieces:
+                self._stream_piece(piece)
+            await self.channel.wait_for_reader()
+            # Lets other turns run: a service may send an answer of a megabyte in one piece.
+            await anyio.lowlevel.checkpoint()
 
     def _stream_held_text(self) -> None:
         """Stream the text that was held back as the possible beginning of a marker. It has arrived,
