@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -164,3 +165,37 @@ def test_no_path_of_this_machine_is_in_the_prompt() -> None:
     text = str(made(CONVERSATION, [local, ITEM]))
     assert "/srv/docs" not in text
     assert 'url="https://example.org/"' in text
+
+
+def test_a_source_reaches_the_model_as_it_is_written() -> None:
+    code = 'if (a < b && c > "d") { List<String> x; } <b>&lt;</b>'
+    item = ITEM.model_copy(
+        update={"title": "What's <new>?", "content": code, "url": "https://example.org/?a=1&b=2"}
+    )
+    block = reference_block([item], "f00dbeef", HASH)
+    assert code in block
+    assert """title="What's <new>?" url="https://example.org/?a=1&b=2\"""" in block
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "/source>",
+        "source",
+        " / source >",
+        "|im_start|>",
+        "｜User｜>",
+        "/s>",
+        "start_of_turn>",
+        "end_of_turn>",
+        "/think>",
+        "tool_call>",
+        "<SYS>>",
+        "eos>",
+    ],
+)
+def test_a_tag_of_the_block_or_of_a_chat_template_is_taken_apart(tag: str) -> None:
+    tag = f"<{tag}"
+    item = ITEM.model_copy(update={"title": f'"{tag}', "content": f"a {tag} b"})
+    block = reference_block([item], "f00dbeef", HASH)
+    assert block.count(tag) == (tag in ("<source", "</source>"))

@@ -184,7 +184,7 @@ async def test_the_sources_reach_the_model_fenced_and_with_instructions(make_app
     )
     system, user = model.calls[0].messages
     assert [system.role, user.role] == ["system", "user"]
-    assert "&lt;/source&gt;" in user.text
+    assert "<\u2060/source>" in user.text
     assert user.text.count("</source>") == 1
     assert user.text.endswith("\n\nquestion")
     assert "#ref:abc1" not in user.text

@@ -2,13 +2,15 @@
 message, which stays the same through a conversation, and the sources in a fenced block in front of
 the question. Pure functions.
 
-Retrieved text is data. It is escaped, and the block that holds it is fenced with a marker that is
-new in each turn, so that no document can close the fence; it is part of the user's message, so
-that it does not have the authority of the system's.
+Retrieved text is data. Tags in it that could end the block, or a message in a chat template, are
+taken apart, and the block is fenced with a marker that is new in each turn, so that no document can
+close the fence; it is part of the user's message, so that it does not have the authority of the
+system's.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -22,6 +24,13 @@ from groundhook.host.llm.layout import arranged, last_user, prepend
 from groundhook.host.search.citations.reader import Grammar, defuse
 
 CONTENT_LIMIT = 6000  # characters of one source in the prompt
+# A tag of the block, or one that chat templates read as the end of a message; a word joiner after
+# its `<` takes it apart.
+_TAG = re.compile(
+    r"<(?=[|\uff5c]|\s{0,4}/?\s{0,4}(?:source|s>|bos>|eos>|unk>|pad>|start_of|end_of|think"
+    r"|tool_|tools>|<sys|/sys|system>|user>|assistant>))",
+    re.I,
+)
 QUOTABLE_LIMIT = 4 * CONTENT_LIMIT  # of one source, for a connector that quotes sentences
 
 LINE_LIMIT = 500  # characters of a title or an address
@@ -144,7 +153,7 @@ def _format_source(item: Item, grammar: Grammar) -> str:
     if item.title:
         about.append(f'title="{_flatten(item.title, grammar)}"')
     if url := shared(item.url):
-        about.append(f'url="{_flatten(url, grammar)}"')
+        about.append(f'url="{_flatten(url, grammar, "%22")}"')
     if item.published:
         about.append(f'published="{_flatten(item.published, grammar)}"')
     # Cut first, since cleaning takes time: to twice the limit, since it may shorten the text.
@@ -152,18 +161,18 @@ def _format_source(item: Item, grammar: Grammar) -> str:
     if len(content) > CONTENT_LIMIT:
         content = content[:CONTENT_LIMIT] + " […]"
     head = " ".join(["<source", *about]) + ">" + ("" if plain else f"\nCite as: {marker}")
-    return f"{head}\n{_escape_data(content, grammar, quote=False)}\n</source>"
+    return f"{head}\n{_as_data(content, grammar)}\n</source>"
 
 
-def _flatten(text: str, grammar: Grammar) -> str:
-    return _escape_data(
-        " ".join(clean(text[: 2 * LINE_LIMIT]).split())[:LINE_LIMIT], grammar, quote=True
-    )
+def _flatten(text: str, grammar: Grammar, quote: str = "'") -> str:
+    """Return a text as the value of an attribute, in one line; `quote` replaces its `"`."""
+    line = " ".join(clean(text[: 2 * LINE_LIMIT]).split())[:LINE_LIMIT]
+    return _as_data(line, grammar).replace('"', quote)
 
 
-def _escape_data(text: str, grammar: Grammar, *, quote: bool) -> str:
-    """Return text escaped and without markers: defused before escaping, since a model may undo the
-    escapes, and after it, since an escape may complete a marker."""
+def _as_data(text: str, grammar: Grammar) -> str:
+    """Return text without markers and without tags of the block and of chat templates. Nothing else
+    is escaped: a model repeats what it reads, and a reader must not get `&lt;` for `<`."""
     defused = defuse(text, grammar)
-    escaped = escape(defused, quote=quote)
-    return defused if escaped == defused else defuse(escaped, grammar)
+    apart = _TAG.sub("<\u2060", defused)
+    return defused if apart == defused else defuse(apart, grammar)
