@@ -6,9 +6,9 @@ Field names are those of the wire and of JavaScript.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-from pydantic import AliasChoices, Field, field_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from groundhook.core.errors import UsageError
 from groundhook.core.types.base import FewOf, Value
@@ -209,6 +209,12 @@ class SearchRequest(WebOptions, KBOptions, DBOptions):
 
     type: SearchType = Field(description="`web`, `kb` or `db`")
     query: str = Field(min_length=1, description="The question, or words")
+
+    @model_validator(mode="after")
+    def _check_offset(self) -> Self:
+        if self.offset is not None and self.type != "kb":
+            raise ValueError(f"offset: a {self.type} search has no pages; raise 'limit' instead")
+        return self
 
 
 class ComputedBy(Value):

@@ -40,7 +40,13 @@ from groundhook.host.check.prompts import wrong_shared_variables, wrong_variable
 from groundhook.host.check.references import References
 from groundhook.host.check.toolkits import list_problems, toolkit_problems
 from groundhook.host.check.unread_files import unread_files, unread_hooks
-from groundhook.host.check.values import wrong_for_all, wrong_rows, wrong_together, wrong_values
+from groundhook.host.check.values import (
+    wrong_deadlines,
+    wrong_for_all,
+    wrong_rows,
+    wrong_together,
+    wrong_values,
+)
 from groundhook.host.config import tree
 from groundhook.host.config.declarations import LENIENT
 from groundhook.host.config.documents import Document, read_document
@@ -240,6 +246,8 @@ class _Check:
         self.found.extend(checked.findings())
         if kind == "models":
             self.found.extend(_find_schema_problems(checked))
+        with suppress(ConfigError):  # the app's own file is reported by itself
+            self.found.extend(wrong_deadlines(checked, self.app.settings.turn_timeout_ms))
         if kind == "connectors" and not checked.errors:
             self._check_connector(place, checked)
         if checked.errors or unset_in(checked.data):

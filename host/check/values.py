@@ -34,6 +34,13 @@ _SITE = re.compile(
 )
 _ROW = re.compile(r"\bvalues\[(\d+)\]")
 _OWN_HOST = ("endpoint", "tei")  # rerankers without a default address
+# Deadlines of calls that a turn waits for, and their units in milliseconds.
+_DEADLINES: dict[Path, int] = {
+    ("options", "first_token_timeout"): 1000,
+    ("options", "timeout"): 1000,
+    ("timeout",): 1000,
+    ("timeout_ms",): 1,
+}
 _TARGETS = {"agent": "an assistant's id", "mcp": "a server's name"}  # of rerankers of that type
 
 
@@ -99,6 +106,21 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
             file.document.place(("qdrant",), of="key"),
             "set qdrant.url to the server's address",
         )
+
+
+def wrong_deadlines(checked: Checked, turn_ms: int) -> Iterator[Problem]:
+    """Yield the deadlines of a connector, a server or an API that have no effect, since the turn
+    ends before."""
+    for path, unit in _DEADLINES.items():
+        value = _find_value(checked.data, path)
+        if isinstance(value, (int, float)) and value * unit > turn_ms:
+            yield Problem(
+                "warning",
+                f"{dotted(path)!r}: {value:g} {'s' if unit > 1 else 'ms'} is longer than a turn,"
+                f" which ends after {turn_ms / 1000:g} s",
+                checked.place(path),
+                "raise turn_timeout_ms in agent/agent.yml, or lower this",
+            )
 
 
 def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:

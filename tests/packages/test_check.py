@@ -511,3 +511,28 @@ server:
     shown = "\n".join(findings(root))
     assert "'server.public_url' is http" in shown
     assert "server.limits.storage" not in shown
+
+
+def test_a_deadline_longer_than_its_turn_is_pointed_out(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/agent.yml": "turn_timeout_ms: 90000\n",
+            "assistants/a/package.yao": '{"connector": "slow"}',
+            "connectors/slow.conn.yao": (
+                '{"type": "openai", "options": {"model": "m", "key": "k",'
+                ' "first_token_timeout": 240, "timeout": 60}}'
+            ),
+            "mcps/far.mcp.yao": '{"transport": "http", "url": "https://m.example", "timeout": 91}',
+        }
+    )
+    assert [str(problem) for problem in check(load_app(root, {}))] == [
+        (
+            "connectors/slow.conn.yao:1:81: warning: 'options.first_token_timeout': 240 s is longer"
+            " than a turn, which ends after 90 s (raise turn_timeout_ms in agent/agent.yml, or"
+            " lower this)"
+        ),
+        (
+            "mcps/far.mcp.yao:1:62: warning: 'timeout': 91 s is longer than a turn, which ends"
+            " after 90 s (raise turn_timeout_ms in agent/agent.yml, or lower this)"
+        ),
+    ]

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import get_args
 
 import pytest
+from pydantic import ValidationError
 
 from groundhook.core.settings import SearchSettings, Settings, UsesSettings
 from groundhook.core.types.search import (
@@ -128,3 +129,10 @@ def test_a_requests_gaps_are_filled_from_the_settings_and_its_own_values_stay() 
         SearchRequest(type="kb", query="q", limit=1, threshold=0.0, collections=("c",)), settings
     )
     assert (completed.limit, completed.threshold, completed.collections) == (1, 0.0, ("c",))
+
+
+@pytest.mark.parametrize("type", ["db", "web"])
+def test_pages_of_a_source_without_pages_are_refused(type: SearchType) -> None:
+    with pytest.raises(ValidationError, match=f"a {type} search has no pages"):
+        SearchRequest(type=type, query="q", offset=10)
+    assert SearchRequest(type="kb", query="q", offset=10).offset == 10

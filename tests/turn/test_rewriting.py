@@ -12,6 +12,8 @@ from groundhook import open_host
 from groundhook.core.types.events import Event, Trace
 from groundhook.host.output.terminal import Terminal, console
 from tests.conftest import MakeApp
+from tests.loopback.chat import chunk
+from tests.loopback.server import Sse, serving
 from tests.parts.turns import app_with, kb, of, run, scripted, web
 
 FIRST = {"role": "user", "content": "Which oil does a bicycle chain need?"}
@@ -118,3 +120,22 @@ async def test_the_terminal_shows_what_is_searched_where_it_differs(make_app: Ma
     for event in await run(app_with(make_app), MESSAGES):
         terminal.show(event)
     assert out.getvalue().count(f"Searched as: {BUILTIN}") == 1
+
+
+async def test_a_rewriting_that_is_cut_is_not_called_slow(make_app: MakeApp) -> None:
+    with serving() as model:
+        cut: list[Any] = [
+            chunk({"content": '{"query": "How do I lub'}),
+            chunk(finish="length"),
+            "[DONE]",
+        ]
+        model.on("/v1/chat/completions", Sse(cut))
+        options = {"model": "m", "host": f"{model.url}/v1", "retries": 0}
+        connector = json.dumps({"type": "openai", "options": options})
+        app = app_with(make_app, package("connector:gpt", timeout_ms=60_000))
+        (app / "connectors").mkdir(exist_ok=True)
+        (app / "connectors/gpt.conn.yao").write_text(connector, encoding="utf-8")
+        events = await run(app, MESSAGES)
+    [warning] = [event for event in of(events, "warning") if "rewriting" in event.message]
+    assert "its answer is cut at its limit of 300 tokens" in warning.message
+    assert queries(events) == {BUILTIN}
