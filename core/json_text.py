@@ -36,32 +36,36 @@ class NestedTooDeeply(NotJson):
         super().__init__(f"it is nested too deeply: at most {deepest} levels")
 
 
-def read_json(text: str | bytes, *, deepest: int = DEEPEST, repeats: bool = True) -> Any:
+def read_json(
+    text: str | bytes, *, deepest: int = DEEPEST, repeats: bool = True, nan: bool = False
+) -> Any:
     """Return the value of a JSON text, or of one in UTF-8, with or without a byte order mark.
 
-    Numbers have at most 4300 digits; NaN and Infinity are refused. Of a repeated key the last value
-    counts, unless `repeats` is False. Raises NotJson, which NestedTooDeeply is one of."""
+    Numbers have at most 4300 digits. NaN and Infinity are refused; with `nan`, for services whose
+    languages write them, they are None. Of a repeated key the last value counts, unless `repeats`
+    is False. Raises NotJson, which NestedTooDeeply is one of."""
     try:
         written = text.decode() if isinstance(text, bytes) else text
-        decoder = _DECODER if repeats else _STRICT_DECODER
+        decoder = _NAN_DECODER if nan else _DECODER if repeats else _STRICT_DECODER
         value = decoder.decode(written.removeprefix("\ufeff"))
     except RecursionError:
         raise NestedTooDeeply(deepest) from None
     except UnicodeDecodeError:
         raise NotJson("it is not UTF-8") from None
     except json.JSONDecodeError as exc:
-        raise NotJson(str(exc), exc.pos) from None
+        line = "" if exc.lineno == 1 else f"line {exc.lineno}, "
+        raise NotJson(f"{exc.msg} at {line}column {exc.colno}", exc.pos) from None
     except ValueError as exc:
         raise NotJson(_reworded(exc)) from None
     _check_depth(written, value, deepest)
     return value
 
 
-def read_json_at(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value at a position of a text, and where it ends. Raises NotJson, which
-    NestedTooDeeply is one of."""
+def read_json_at(text: str, start: int, *, nan: bool = False) -> tuple[Any, int]:
+    """Return the JSON value at a position of a text, and where it ends. `nan` is that of
+    `read_json`. Raises NotJson, which NestedTooDeeply is one of."""
     try:
-        value, end = _DECODER.raw_decode(text, start)
+        value, end = (_NAN_DECODER if nan else _DECODER).raw_decode(text, start)
     except RecursionError:
         raise NestedTooDeeply(DEEPEST) from None
     except json.JSONDecodeError as exc:
@@ -120,6 +124,7 @@ def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_NAN_DECODER = json.JSONDecoder(parse_constant=lambda _word: None)
 _STRICT_DECODER = json.JSONDecoder(
     parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeats
 )

@@ -287,7 +287,7 @@ class Session:
             case "#":
                 raise non_function_error(self._hook, rest, Place(self._file))
             case "%":
-                raise await self._syntax_error(json.loads(rest))
+                raise await self._syntax_error(from_v8(rest))
             case _:
                 raise faults.thrown_error(self._hook, rest, self._program)
 

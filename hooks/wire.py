@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from groundhook.core.json_text import DEEPEST, is_deeper
+from groundhook.core.json_text import NestedTooDeeply, NotJson, read_json
 from groundhook.core.types.base import well_formed
 
 TOO_DEEP = "nested too deeply"
@@ -30,13 +30,11 @@ def from_v8(text: str) -> Any:
     becomes U+FFFD. Raises ValueError for text that is not JSON or is nested too deeply; its message
     completes "it is …"."""
     try:
-        value = json.loads(text)
-    except RecursionError:
+        value = read_json(text)
+    except NestedTooDeeply:
         raise ValueError(TOO_DEEP) from None
-    except ValueError as exc:
+    except NotJson as exc:
         raise ValueError("not JSON that the host can read") from exc
-    if text.count("[") + text.count("{") > DEEPEST and is_deeper(value):
-        raise ValueError(TOO_DEEP)
     return well_formed(value) if "\\ud" in text else value
 
 

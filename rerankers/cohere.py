@@ -103,7 +103,7 @@ def _translate_errors() -> Iterator[None]:
     except httpx.HTTPError as exc:
         raise RequestFailed(0, str(exc) or exc.__class__.__name__) from exc
     # The client builds its values from the answer without checking them.
-    except (ValueError, TypeError, AttributeError) as exc:
+    except (ValueError, TypeError, AttributeError, RecursionError) as exc:
         with parsing(NAME):
             raise ValueError("the wrong shape") from exc
 

@@ -8,11 +8,11 @@ score}]. Answers of both shapes are accepted from both.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from groundhook.core.errors import RerankError
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
     Access,
@@ -58,7 +58,7 @@ class Endpoint:
         if status != 200:
             raise RequestFailed(status, _reason(body), retry_after_s(headers))
         with parsing(self._access.host):
-            return parse_scores(json.loads(body))
+            return parse_scores(read_json(body))
 
     def _body(self, model: str, query: str, texts: Sequence[str]) -> dict[str, Any]:
         if self._dialect == "tei":
@@ -114,8 +114,8 @@ def _reason(body: bytes) -> str:
     """Return the reason in an error answer: `detail`, `error` or `message`, as text or nested in an
     object."""
     try:
-        reason = json.loads(body)
-    except ValueError:
+        reason = read_json(body)
+    except NotJson:
         return ""
     for key in ("detail", "error", "message"):
         if isinstance(reason, Mapping) and key in reason:

@@ -68,7 +68,7 @@ def parsing(name: str) -> Iterator[None]:
     """Raise RerankError for the errors that parsing an answer of the wrong shape raises."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as exc:
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as exc:
         raise RerankError(f"the answer of {name!r} is not a ranking", hint=_SHAPE) from exc
 
 

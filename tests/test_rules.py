@@ -521,3 +521,43 @@ def test_every_data_file_of_a_package_is_in_the_wheel() -> None:
 def test_lines_of_javascript_have_at_most_100_columns() -> None:
     for path in (ROOT / "hooks").rglob("*.js"):
         assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 100, path
+
+
+# Modules that read JSON which this program wrote, or which the operator of an app did.
+READS_OWN_JSON = {
+    "core.json_text": "the door",
+    "core.onnx_folder": "the settings of a model's folder",
+    "handlers.kb.balance": "a table that it wrote",
+    "handlers.kb.embedded.client": "the address of its worker",
+    "handlers.kb.embedded.folder": "the settings of a collection",
+    "handlers.kb.embedded.manifest": "a table that it wrote",
+    "handlers.kb.embedded.worker": "its own address",
+    "handlers.kb.reading.rows": "value by value from a file, with the same bounds for each row",
+    "hooks.compiled_cache": "what it kept",
+    "hooks.script": "the compiler's answer, and files of a package with the place of an error",
+    "hooks.session": "its own program",
+    "host.chats.memory.entries": "a value that it encoded, with halves of surrogate pairs",
+    "host.chats.tables": "the key of a row that it wrote",
+    "host.config.jsonc": "files of an app, with the place of an error",
+    "host.sync.state": "a table that it wrote",
+    "host.testing.cassette": "recordings of tests",
+    "toolkits.catalogue.source": "a file of the operator, with the place of an error",
+}
+
+
+def json_readers(path: Path) -> Iterator[str]:
+    """Yield the calls by which a module reads JSON, except for pydantic's: its parser is bounded in
+    depth and digits, and raises ValueError alone."""
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.Attribute(ast.Name("json"), "loads" | "load" | "JSONDecoder"):
+                yield ast.unparse(node)
+            case ast.ImportFrom("json", [*names]) if {each.name for each in names} - {"dumps"}:
+                yield ast.unparse(node)
+            case ast.Call(ast.Attribute(ast.Name(owner), "json"), []) if owner != "call":
+                yield ast.unparse(node)  # of a response; that of a call is a body, read in core
+
+
+def test_json_of_others_is_read_by_the_core_alone() -> None:
+    readers = {name for name, path in modules(*PRODUCT) if any(json_readers(path))}
+    assert readers == READS_OWN_JSON.keys()

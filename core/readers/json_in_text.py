@@ -228,6 +228,6 @@ def _read_yaml(text: str) -> Any:
         value = YAML(typ="safe", pure=True).load(text)
         if not isinstance(value, (dict, list)):
             return None
-        return json.loads(json.dumps(value, default=str, allow_nan=False))
+        return read_json(json.dumps(value, default=str, allow_nan=False))
     except (YAMLError, ValueError, TypeError, RecursionError):
         return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from groundhook.core.json_text import NotJson, read_json
 
 # Python codecs that are not encodings of the web; some take quadratic time.
 _NOT_ON_THE_WEB = frozenset(
@@ -43,8 +44,8 @@ class WebAnswer:
         if self.media_type != "application/json" and not self.media_type.endswith("+json"):
             return self.text
         try:
-            return json.loads(self.text.removeprefix("\ufeff"), parse_constant=_refuse)
-        except (ValueError, RecursionError):
+            return read_json(self.text)
+        except NotJson:
             return self.text
 
     @property

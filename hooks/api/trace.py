@@ -12,6 +12,7 @@ from typing import Any
 
 from groundhook.core.errors import UsageError
 from groundhook.core.hook_services import HookServices
+from groundhook.core.json_text import read_json
 from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
 from groundhook.hooks.printf import printf
 
@@ -49,7 +50,7 @@ async def _parallel(call: HostCall, services: HookServices, arguments: Sequence[
             raise UsageError(f"{call.js}: [{index}] must be an object, not {kind_of(each)}")
         # Packages write `option`; `options` is what the second argument of Add is called.
         option = each.get("option", each.get("options"))
-        ids.append(json.loads(await _add(call, services, [node, each.get("input"), option])))
+        ids.append(read_json(await _add(call, services, [node, each.get("input"), option])))
     return json.dumps(ids)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from groundhook.core.json_text import DEEPEST, is_deeper
+from groundhook.core.json_text import DEEPEST, NestedTooDeeply, NotJson, read_json
 from groundhook.core.types.serialisation import is_language_tag, no_language_tag
 
 if TYPE_CHECKING:
@@ -71,23 +70,15 @@ class LanguageTag(Words):
         return text
 
 
-def _refuse_number(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON number")
-
-
 def json_of(what: str, text: str, example: str) -> Any:
     """Return the value of JSON from the command line. Raises click.UsageError, which names `what`
     and shows the example."""
     try:
-        value = json.loads(text, parse_constant=_refuse_number)
-        too_deep = is_deeper(value)
-    except RecursionError:
-        too_deep = True
-    except ValueError as exc:
+        return read_json(text)
+    except NestedTooDeeply as exc:
+        raise click.UsageError(f"{what}: nested too deeply: at most {DEEPEST} levels") from exc
+    except NotJson as exc:
         raise click.UsageError(f"{what}: not JSON: {exc} (such as {example})") from exc
-    if too_deep:
-        raise click.UsageError(f"{what}: nested too deeply: at most {DEEPEST} levels")
-    return value
 
 
 def common(command: F) -> F:

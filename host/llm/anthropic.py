@@ -241,7 +241,13 @@ class AnthropicConnector:
             raise self._refusal(exc) from exc
         except (anthropic.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as exc:
             raise self._connection_error(exc, begun=begun) from exc
-        except (anthropic.AnthropicError, ValueError, TypeError, AttributeError) as exc:
+        except (
+            anthropic.AnthropicError,
+            ValueError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as exc:
             raise ModelGarbled(
                 f"model {self._name!r} sent an event that the API does not have:"
                 f" {shortened(str(exc), 200)}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from groundhook.core.json_text import is_deeper
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.ports import ModelCall
 from groundhook.core.types.connector_spec import ConnectorSpec
 from groundhook.core.types.turn import Message
@@ -200,14 +200,14 @@ def call_key(call: Mapping[str, Any]) -> str:
 def _tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
     function = call.get("function") or {}
     try:
-        arguments = json.loads(function.get("arguments") or "{}")
-    except (ValueError, RecursionError):
+        arguments = read_json(function.get("arguments") or "{}")
+    except NotJson:
         arguments = {}
     return {
         "type": "tool_use",
         "id": str(call.get("id", "")),
         "name": str(function.get("name", "")),
-        "input": arguments if isinstance(arguments, dict) and not is_deeper(arguments) else {},
+        "input": arguments if isinstance(arguments, dict) else {},
     }
 
 

@@ -7,7 +7,6 @@ imported with the first call, since that takes most of a second.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
@@ -27,6 +26,7 @@ from groundhook.core.errors import (
     ModelUnreachable,
 )
 from groundhook.core.extras import extra
+from groundhook.core.json_text import NotJson
 from groundhook.core.ports import Delta, ModelCall, TextDelta
 from groundhook.core.trace import span
 from groundhook.core.types.base import dotted, validation_problems
@@ -243,7 +243,7 @@ def _failures() -> tuple[type[Exception], ...]:
         openai.OpenAIError,
         httpx2.HTTPError,
         httpx2.StreamError,
-        json.JSONDecodeError,
+        NotJson,
         UnicodeDecodeError,
         ValidationError,
         ReportedError,
@@ -270,9 +270,7 @@ def _translate_errors(name: str, spec: ConnectorSpec, *, begun: bool) -> Iterato
             raise ModelGarbled(
                 f"model {name!r} sent a chunk of a wrong shape: {dotted(path)}: {message}"
             ) from exc
-        if isinstance(
-            exc, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)
-        ):
+        if isinstance(exc, (NotJson, UnicodeDecodeError, openai.APIResponseValidationError)):
             raise ModelGarbled(
                 f"model {name!r} sent a chunk that is not JSON: {_reason(exc)}"
             ) from exc

@@ -11,6 +11,8 @@ import openai
 from openai import AsyncStream
 from openai._streaming import ServerSentEvent
 
+from groundhook.core.json_text import read_json
+
 LARGEST = 16 * 1024 * 1024  # bytes of an answer that is not a stream
 
 
@@ -29,7 +31,7 @@ class EventStream(AsyncStream[object]):
         self._decoder: Any = _Decoder(self, self._decoder)
         async for event in super()._iter_events():
             self.is_done = event.data.startswith("[DONE]")
-            yield event
+            yield _Event(event=event.event, data=event.data, id=event.id, retry=event.retry)
 
     async def _read_object(self) -> ServerSentEvent:
         """Return the answer of an endpoint that does not stream, or its error, as an event."""
@@ -40,7 +42,15 @@ class EventStream(AsyncStream[object]):
                 raise openai.APIError(
                     f"the answer is larger than {LARGEST} bytes", self.response.request, body=None
                 )
-        return ServerSentEvent(data=body.decode())
+        return _Event(data=body.decode())
+
+
+class _Event(ServerSentEvent):
+    """An event whose data the SDK reads as JSON."""
+
+    def json(self) -> Any:
+        """Return the value. Raises NotJson."""
+        return read_json(self.data, nan=True)
 
 
 class _Decoder:

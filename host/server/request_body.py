@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -14,7 +13,13 @@ from pydantic import Field, ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
-from groundhook.core.json_text import MOST_VALUES, has_more_values, is_deeper
+from groundhook.core.json_text import (
+    MOST_VALUES,
+    NestedTooDeeply,
+    NotJson,
+    has_more_values,
+    read_json,
+)
 from groundhook.core.server_settings import LimitSettings, ServerSettings
 from groundhook.core.types.base import (
     Few,
@@ -161,20 +166,12 @@ def _too_large_error(limits: LimitSettings) -> Refused:
 def parse_json(body: bytes) -> Any:
     """Parse a body as JSON. Raises UsageError."""
     try:
-        value = json.loads(
-            body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
-        )
-        large = has_more_values(value)
-        deep = not large and is_deeper(value, DEEPEST)
-    except UnicodeDecodeError:
-        raise WrongRequest("the body is not UTF-8") from None
-    except RecursionError:
-        deep, large, value = True, False, None
-    except ValueError as exc:
+        value = read_json(body, deepest=DEEPEST, repeats=False)
+    except NestedTooDeeply:
+        raise WrongRequest(f"the body is nested too deeply: at most {DEEPEST} levels") from None
+    except NotJson as exc:
         raise WrongRequest(f"the body is not JSON: {_shorten(str(exc))}") from None
-    if deep:
-        raise WrongRequest(f"the body is nested too deeply: at most {DEEPEST} levels")
-    if large:
+    if has_more_values(value):
         raise _too_many_error()
     return well_formed(value)
 
@@ -191,20 +188,6 @@ def check_values(body: bytes) -> None:
 
 def _too_many_error() -> WrongRequest:
     return WrongRequest(f"the body has too many values: at most {MOST_VALUES} are read")
-
-
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON number")
-
-
-def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. Raises ValueError for a key that appears twice: a proxy that checks
-    requests may read the first value, and this server the last."""
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        again = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {_shorten(again)!r} appears twice")
-    return value
 
 
 def _shorten(text: str) -> str:

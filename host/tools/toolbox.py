@@ -28,7 +28,7 @@ from groundhook.core.errors import (
     suggestion,
 )
 from groundhook.core.exception_groups import unwrap_exception_groups
-from groundhook.core.json_text import DEEPEST, is_deeper
+from groundhook.core.json_text import DEEPEST, NestedTooDeeply, NotJson
 from groundhook.core.tool_ports import ToolScope
 from groundhook.core.types.tools import (
     Tool,
@@ -214,16 +214,14 @@ def parse_arguments(text: str) -> dict[str, Any]:
     the model."""
     try:
         value = parse_json(text or "{}")
-    except json.JSONDecodeError as exc:
+    except NestedTooDeeply as exc:
         raise WrongArguments(
-            f"the arguments are not JSON: {exc.msg} at column {exc.colno}"
+            f"the arguments are nested too deeply: at most {DEEPEST} levels"
         ) from exc
+    except NotJson as exc:
+        raise WrongArguments(f"the arguments are not JSON: {exc}") from exc
     except UnicodeEncodeError as exc:
         raise WrongArguments("the arguments are not JSON: half a surrogate pair") from exc
-    except ValueError as exc:
-        raise WrongArguments(f"the arguments cannot be read: {exc}") from exc
     if not isinstance(value, dict):
         raise WrongArguments("the arguments are not a JSON object")
-    if is_deeper(value):
-        raise WrongArguments(f"the arguments are nested too deeply: at most {DEEPEST} levels")
     return value

@@ -18,6 +18,7 @@ from groundhook.core.errors import (
     SourceMalformed,
     SourceTimeout,
 )
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.ports import SourceResult, Warn
 from groundhook.core.settings import HttpSettings
 from groundhook.core.trace import span
@@ -63,8 +64,8 @@ async def read_api(
         hint = "see its 'headers'" if answer.status in (401, 403) else ""
         raise SourceError(f"{host} answered with status {answer.status}", hint=hint)
     try:
-        value = json.loads(answer.body)
-    except (ValueError, RecursionError) as exc:
+        value = read_json(answer.body, nan=True)
+    except NotJson as exc:
         kind = answer.headers.get("content-type", "").partition(";")[0] or "no content type"
         raise SourceMalformed(f"{host} did not answer with JSON ({kind})") from exc
     entries = _find_entries(value, spec, host)

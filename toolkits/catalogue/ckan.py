@@ -26,6 +26,7 @@ from groundhook.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.ports import ClientOf, Clock
 from groundhook.core.retry_after import retry_after_s
 from groundhook.core.settings import HttpSettings
@@ -117,7 +118,7 @@ class Portal:
 
     async def read(self, position: str, since: str) -> Listing:
         """Return a page of the listing. Raises SourceError."""
-        place = _Place(**json.loads(position)) if position else _Place()
+        place = _Place(**read_json(position)) if position else _Place()
         changed = _solr(since) if since else ""
         back = 0
         while True:
@@ -237,8 +238,8 @@ class Portal:
                 hint=f"check source.ckan in {self._shown}",
             )
         try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as exc:
+            return read_json(text, nan=True)
+        except NotJson as exc:
             raise self._cut(exc) from exc
 
     def _cut(self, exc: Exception) -> SourceError:

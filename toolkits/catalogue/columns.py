@@ -4,7 +4,6 @@ of a CSV file. Nothing here fails a sync: columns that cannot be read are not kn
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from groundhook.core.errors import HostError
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.ports import ClientOf
 from groundhook.core.settings import HttpSettings
 from groundhook.core.unseen import clean
@@ -33,8 +33,8 @@ def declared(resource: Mapping[str, Any]) -> list[str]:
     JSON text), or `columns`."""
     schema = resource.get("schema")
     if isinstance(schema, str):
-        with suppress(ValueError, RecursionError):
-            schema = json.loads(schema)
+        with suppress(NotJson):
+            schema = read_json(schema, nan=True)
     fields = schema.get("fields") if isinstance(schema, Mapping) else resource.get("columns")
     return _clean(_names(fields, "name"))
 

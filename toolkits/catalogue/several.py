@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from groundhook.core.json_text import read_json
 from groundhook.core.sync_source import (
     Documents,
     SyncBatch,
@@ -151,7 +152,7 @@ class SeveralSources:
         return await self._next(position)
 
     async def _next(self, position: str) -> SyncBatch:
-        place, inner = json.loads(position) if position else (0, "")
+        place, inner = read_json(position) if position else (0, "")
         batch = await self._sources[place].read(inner, "")
         seen = self._seen
         seen.totals[place] = batch.total

@@ -6,13 +6,12 @@ documents.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.core.json_text import is_deeper
+from groundhook.core.json_text import NotJson, read_json_at
 
 _PERCENT = re.compile(r"\s*+([0-9]++(?:[.,][0-9]++)?)\s*+(%?)\s*+")
 _LISTS = ("documents", "rankedDocuments", "results", "ids", "order", "ranking")
@@ -26,6 +25,7 @@ _ORDERS = re.compile(
     r"|\bmost relevant\b|\b(?:system|developer) (?:prompt|message)\b|[\"']id[\"']\s*:|===",
     re.IGNORECASE | re.DOTALL,
 )
+MOST_READ_AGAIN = 1_000_000  # characters that are read once more as a part of another value
 _MOST_STARTS = 200  # brackets of an answer that are tried as the start of a value
 
 
@@ -90,16 +90,17 @@ def gives_orders(candidate: Candidate) -> bool:
 def values_in(text: str) -> Iterator[Any]:
     """Yield the JSON lists and objects in a text, from the first bracket on, except for those that
     are nested very deeply; what is within one is yielded after it."""
-    decoder = json.JSONDecoder()
+    left = 2 * len(text) + MOST_READ_AGAIN
     for count, match in enumerate(re.finditer(r"[\[{]", text)):
-        if count == _MOST_STARTS:
+        if count == _MOST_STARTS or left <= 0:
             return
         try:
-            value = decoder.raw_decode(text, match.start())[0]
-        except (ValueError, RecursionError):
+            value, end = read_json_at(text, match.start(), nan=True)
+        except NotJson as exc:
+            left -= max(exc.position - match.start(), 0)
             continue
-        if not is_deeper(value):
-            yield value
+        left -= end - match.start()
+        yield value
 
 
 def joined(pages: Iterable[Sequence[Ranked]], keep: int) -> list[Ranked]:

@@ -28,6 +28,7 @@ from groundhook.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.ports import WebClient
 from groundhook.core.retry_after import retry_after_s
 from groundhook.core.types.web import WebAnswer
@@ -162,8 +163,8 @@ class SummariesClient:
         if answer.status >= 400:
             raise SourceError(f"the summaries API answered with the status {answer.status}")
         try:
-            raw = json.loads(answer.text)
-        except (ValueError, RecursionError):
+            raw = read_json(answer.text, nan=True)
+        except NotJson:
             kind = "HTML" if answer.text.lstrip()[:1] == "<" else "no JSON"
             raise SourceMalformed(f"the summaries API answered with {kind}") from None
         try:

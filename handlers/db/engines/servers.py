@@ -24,6 +24,7 @@ from sqlalchemy.pool import NullPool
 from groundhook.core.errors import HostError, SourceNotConfigured
 from groundhook.core.extras import Extra, extra
 from groundhook.handlers.db.engines.errors import translated_errors
+from groundhook.handlers.db.model.tables import read_cell
 
 CONNECT_TIMEOUT = 10.0  # seconds
 CANCEL_TIMEOUT = 5.0  # seconds for a cancelled statement to end; then its connection is closed
@@ -146,6 +147,7 @@ class Server:
                 pool_pre_ping="pool_size" in pool,
                 # Texts in JSON are written as they are, so that they can be searched for.
                 json_serializer=partial(json.dumps, ensure_ascii=False),
+                json_deserializer=read_cell,
                 **pool,
             )
         timeout = {

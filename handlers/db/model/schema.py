@@ -8,12 +8,12 @@ searched only if selected.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as part
 from typing import Literal
 
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.types.model_spec import (
     DELETED,
     PERMISSION,
@@ -242,7 +242,7 @@ def list_members(text: str) -> list[str] | None:
     if not text.startswith("[") or len(text) > LONGEST_LIST:
         return None
     try:
-        members = json.loads(text)
-    except ValueError:
+        members = read_json(text)
+    except NotJson:
         return None
     return [one for one in members if isinstance(one, str)] if isinstance(members, list) else None

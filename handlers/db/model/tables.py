@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.types.model_spec import (
     DELETED,
     PERMISSION,
@@ -94,12 +95,16 @@ class Json(TypeDecorator[Any]):
         )
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        if dialect.name != "sqlite" or not isinstance(value, str):
-            return value
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
+        return read_cell(value) if dialect.name == "sqlite" and isinstance(value, str) else value
+
+
+def read_cell(text: str | bytes) -> Any:
+    """Return the value of a JSON cell, which any program may have written; the text itself where it
+    is not JSON that is read."""
+    try:
+        return read_json(text, nan=True)
+    except NotJson:
+        return text.decode("utf-8", "replace") if isinstance(text, bytes) else text
 
 
 class Option(TypeDecorator[Any]):

@@ -9,7 +9,6 @@ pairs are questions that nothing in the collection answers, each with its neares
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from groundhook.core.errors import UnknownName, UsageError
+from groundhook.core.json_text import read_json
 from groundhook.core.ports import Embedder
 from groundhook.handlers.kb.admin.off_topic import OFF_TOPIC
 from groundhook.handlers.kb.embedders.curve import Curve
@@ -113,7 +113,7 @@ def read_questions(lines: Iterable[str], name: str) -> list[CalibrationQuestion]
         if not line.strip():
             continue
         try:
-            raw = json.loads(line)
+            raw = read_json(line)
             documents = [raw["document"]] if "document" in raw else raw.get("documents", [])
             if not isinstance(documents, list) or not all(
                 isinstance(each, str) for each in (raw["question"], *documents)

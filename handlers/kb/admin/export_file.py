@@ -30,6 +30,7 @@ import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from groundhook.core.errors import HostError, StorageError, UsageError
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.types.base import well_formed
 from groundhook.core.types.fields import LARGEST, FieldType, field_value
 from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage
@@ -248,8 +249,8 @@ class ExportReader:
                 hint=AGAIN,
             )
         try:
-            read: Mapping[str, Any] = json.loads(line)
-        except (ValueError, RecursionError) as exc:
+            read: Mapping[str, Any] = read_json(line)
+        except NotJson as exc:
             raise self._not_exported("not JSON") from exc
         if not isinstance(read, dict):
             raise self._not_exported("not an object")

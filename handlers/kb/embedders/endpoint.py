@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
 from groundhook.handlers.kb.embedders.service import (
     Access,
@@ -25,6 +26,9 @@ from groundhook.handlers.kb.embedders.service import (
 
 if TYPE_CHECKING:
     import httpx2
+
+
+LARGEST_VECTOR = 256 * 1024  # bytes of JSON; the largest models have 8192 numbers of 20 characters
 
 
 class Endpoint:
@@ -59,23 +63,34 @@ class Endpoint:
             **self._size,
         }
         try:
-            response = await self._open_client().post(
+            async with self._open_client().stream(
+                "POST",
                 f"{self._access.host.rstrip('/')}/embeddings",
                 content=json.dumps(body).encode(),
                 timeout=timeout_s,
-            )
+            ) as response:
+                content = await self._read_bounded(response, LARGEST_VECTOR * (len(texts) + 1))
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
             raise RequestFailed(0, one_line(exc) or exc.__class__.__name__) from exc
         if response.status_code != 200:
             raise RequestFailed(
-                response.status_code, _error_text(response.content), retry_after_s(response.headers)
+                response.status_code, _error_text(content), retry_after_s(response.headers)
             )
         try:
-            answer = json.loads(response.content)
-        except ValueError as exc:
+            answer = read_json(content)
+        except NotJson as exc:
             kind_of = response.headers.get("content-type", "").partition(";")[0].strip() or "text"
             raise malformed_error(self._access, f"{kind_of} that is not JSON") from exc
         return vectors(answer, self._access)
+
+    async def _read_bounded(self, response: httpx2.Response, largest: int) -> bytes:
+        """Return the body. Raises SourceMalformed beyond `largest` bytes."""
+        body = bytearray()
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > largest:
+                raise malformed_error(self._access, f"more than {largest // 1024} kB")
+        return bytes(body)
 
     async def aclose(self) -> None:
         if self._client is not None:
@@ -109,8 +124,8 @@ def _error_text(body: bytes) -> str:
     """Return the reason in an error response: OpenAI's `error.message`, `detail` or `message` of
     other servers, or plain text."""
     try:
-        answer = json.loads(body)
-    except ValueError:
+        answer = read_json(body)
+    except NotJson:
         text = body.decode(errors="replace")
         return "" if text.lstrip().startswith("<") else one_line(text)
     if isinstance(answer, Mapping):

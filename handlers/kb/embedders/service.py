@@ -304,5 +304,5 @@ def translate_malformed(access: Access) -> Iterator[None]:
     """Raise SourceMalformed for errors while an answer is read."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as exc:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as exc:
         raise malformed_error(access, "something of another shape than documented") from exc

@@ -191,7 +191,7 @@ class ServerConnection:
             raise self._failed_error(exc) from exc
         except ResponseHandlingException as exc:
             raise self._unreachable_error(exc.source) from exc
-        except (httpx.HTTPError, OSError, json.JSONDecodeError) as exc:
+        except (httpx.HTTPError, OSError, json.JSONDecodeError, RecursionError) as exc:
             raise self._unreachable_error(exc) from exc
 
     def _refused_error(self, status: int, message: str, *, after_s: float = 0.0) -> StorageError:

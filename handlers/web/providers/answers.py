@@ -3,7 +3,6 @@ all providers; pure functions."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from groundhook.core.errors import (
     SourceRefused,
     SourceTimeout,
 )
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
 
 TOO_MANY = 429
@@ -48,8 +48,8 @@ def parse_answer(provider: str, variable: str, reply: Reply) -> dict[str, Any]:
     if reply.status != 200:
         raise _status_error(provider, variable, reply)
     try:
-        answer = json.loads(reply.body)
-    except (ValueError, RecursionError) as exc:
+        answer = read_json(reply.body, nan=True)
+    except NotJson as exc:
         raise SourceMalformed(
             f"{provider!r} answered with {reply.media_type} that is not JSON", hint=_HOST_HINT
         ) from exc
@@ -145,8 +145,8 @@ def _reason(body: bytes) -> str:
     """Return the provider's reason in one line, with ": " before it, or "": Tavily's
     `detail.error`, Serper's `message`."""
     try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
+        answer = read_json(body)
+    except NotJson:
         return ""
     if not isinstance(answer, dict):
         return ""

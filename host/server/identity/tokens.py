@@ -4,7 +4,6 @@ keys in a token's header are ignored."""
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from jwt import PyJWK, PyJWKSet
 from jwt.exceptions import PyJWTError
 
 from groundhook.core.errors import ConfigError, HostError
+from groundhook.core.json_text import read_json
 from groundhook.core.server_settings import READER_SCOPES, JWTSettings
 from groundhook.core.types.turn import Identity
 from groundhook.host.server.identity import person_ids
@@ -68,7 +68,7 @@ class _KeySet:
 
     async def _renew(self, now: float) -> None:
         try:
-            keys = PyJWKSet.from_dict(json.loads(await self.fetch(self.url))).keys
+            keys = PyJWKSet.from_dict(read_json(await self.fetch(self.url))).keys
         except (HostError, PyJWTError, ValueError, TypeError, AttributeError) as exc:
             log.warning("the key set at %s cannot be used: %s", self.url, exc)
             return  # the old keys stay valid for a while

@@ -8,9 +8,10 @@ module beside `host.tools.mcp.sdk` that knows the SDK (mcp 2.3).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -26,8 +27,13 @@ from groundhook.core.errors import HostError, UsageError
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.tools import McpTools
 from groundhook.host.server.mcp.values import RESOURCES, OfferedTool
+from groundhook.host.server.problems import INTERNAL
+
+log = logging.getLogger("groundhook")
 
 Context = ServerRequestContext[Any, Any]
+P = TypeVar("P")
+R = TypeVar("R")
 WARNINGS = "groundhook/warnings"  # the key in `_meta` of an answer
 CallerOf = Callable[[Context], McpCaller]
 
@@ -98,12 +104,30 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
     return Server(
         "groundhook",
         version=version("groundhook"),
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_list_tools=_without_causes(list_tools),
+        on_call_tool=_without_causes(call_tool),
+        on_list_resources=_without_causes(list_resources),
+        on_list_resource_templates=_without_causes(list_templates),
+        on_read_resource=_without_causes(read_resource),
     )
+
+
+def _without_causes(
+    handler: Callable[[Context, P], Awaitable[R]],
+) -> Callable[[Context, P], Awaitable[R]]:
+    """Return the handler with an error without details in place of an unexpected one, whose text
+    the SDK would send to the client: it may have a path, a statement, a key."""
+
+    async def handle(context: Context, params: P) -> R:
+        try:
+            return await handler(context, params)
+        except MCPError:
+            raise
+        except Exception as exc:
+            log.exception("an MCP request failed: a bug in Groundhook")
+            raise MCPError(types.INTERNAL_ERROR, INTERNAL) from exc
+
+    return handle
 
 
 def http_manager(server: Server[Any], largest: int) -> StreamableHTTPSessionManager:

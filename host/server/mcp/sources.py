@@ -30,6 +30,7 @@ from groundhook.core.errors import (
     UsageError,
 )
 from groundhook.core.exception_groups import unwrap_exception_groups
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.tool_ports import Collections
 from groundhook.core.types.collection_queries import CollectionMatch, CollectionQuery
 from groundhook.core.types.search import Item, SearchResult, SearchType
@@ -370,8 +371,8 @@ def _missing(noun: str, id: str) -> UnknownName:
 def _place_of(cursor: str) -> tuple[str, str]:
     """Return the collection and the id of the last document before a page."""
     if len(cursor) <= _LONGEST_CURSOR:
-        with suppress(ValueError, RecursionError):
-            match json.loads(cursor or '["", ""]'):
+        with suppress(NotJson):
+            match read_json(cursor or '["", ""]'):
                 case [str(collection), str(last)]:
                     return collection, last
     raise UsageError("wrong cursor", hint="use the one of the last page")

@@ -8,11 +8,12 @@ error codes are outside the range that JSON-RPC reserves.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpx2
+
+from groundhook.core.json_text import NotJson, read_json
 
 UNREACHED = -31001  # data: {"delivered": whether the request may have arrived}
 REFUSED = -31002  # data: {"status": …}
@@ -120,8 +121,8 @@ async def _read_start(response: httpx2.Response) -> bytes:
 
 def _parse_object(body: bytes) -> Mapping[str, Any]:
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = read_json(body)
+    except NotJson:
         return {}
     return value if isinstance(value, Mapping) else {}
 

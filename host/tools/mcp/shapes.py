@@ -11,6 +11,7 @@ from typing import Any
 
 from groundhook.core.concealed import shortened
 from groundhook.core.errors import ToolFailed
+from groundhook.core.json_text import read_json
 from groundhook.host.tools.mcp.lines import Oversize
 
 MAX_NAME = 64  # characters of a function's name in OpenAI's API
@@ -106,23 +107,10 @@ def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
 def parse_json(text: str) -> Any:
     """Parse untrusted JSON. Raises ValueError, also for text that is nested too deeply, for a
     number with too many digits, and for half of a surrogate pair, which cannot be encoded."""
-    value = parse_lenient(text)
+    value = read_json(text, nan=True)
     if "\\ud" in text.lower():
         json.dumps(value, ensure_ascii=False).encode()
     return value
-
-
-def parse_lenient(text: str) -> Any:
-    """Parse untrusted JSON that may have halves of surrogate pairs. Raises ValueError, also for
-    text that is nested too deeply and for a number with too many digits."""
-    try:
-        return json.loads(text)
-    except RecursionError as exc:
-        raise ValueError("nested too deeply") from exc
-    except json.JSONDecodeError:
-        raise
-    except ValueError as exc:
-        raise ValueError("a number has too many digits") from exc
 
 
 def is_read_only(tool: Mapping[str, Any]) -> bool:

@@ -7,7 +7,6 @@ In calls with `onChunk`, pieces of text wait here until the hook fetches them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from anyio.abc import TaskGroup
 
 from groundhook.core.errors import HostError, ModelTruncated, UsageError
 from groundhook.core.hook_services import Together
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.ports import ModelCall, TextDelta, ToolDelta
 from groundhook.core.trace import recording, span
 from groundhook.core.types.calls import (
@@ -297,8 +297,8 @@ def _make_tool_call(call: ToolDelta) -> dict[str, Any]:
     """Return a tool call for the hook: its arguments as an object when they are JSON, else as the
     model wrote them."""
     try:
-        arguments = json.loads(call.arguments or "{}")
-    except json.JSONDecodeError:
+        arguments = read_json(call.arguments or "{}")
+    except NotJson:
         arguments = call.arguments
     return {"id": call.id, "name": call.name, "arguments": arguments}
 

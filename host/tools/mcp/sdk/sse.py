@@ -6,7 +6,6 @@ their deadlines. Here the refusal is the answer to its request.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -18,6 +17,7 @@ from mcp.client.sse import sse_client
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError
 
+from groundhook.core.json_text import read_json
 from groundhook.core.types.server_spec import ServerSpec
 from groundhook.host.tools.mcp.http_client import GuardedClient
 from groundhook.host.tools.mcp.sdk.stdio import Streams
@@ -37,8 +37,8 @@ async def sse_streams(spec: ServerSpec) -> AsyncIterator[Streams]:
             response = await super().send(request, **options)
             if request.method != "POST" or response.status_code < 400:
                 return response
-            error = ErrorData.model_validate(json.loads(await response.aread())["error"])
-            sent = json.loads(request.content)
+            error = ErrorData.model_validate(read_json(await response.aread())["error"])
+            sent = read_json(request.content)
             if "method" in sent and "id" in sent:
                 answer = JSONRPCError(jsonrpc="2.0", id=sent["id"], error=error)
                 with suppress(*_CLOSED):

@@ -11,12 +11,13 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from groundhook.core.json_text import read_json
 from groundhook.core.types.base import well_formed
 from groundhook.host.tools.mcp.evidence import Evidence
 from groundhook.host.tools.mcp.http_client import LARGER, TOO_LARGE
 from groundhook.host.tools.mcp.lines import EDGE, Oversize
 from groundhook.host.tools.mcp.program import Program
-from groundhook.host.tools.mcp.shapes import answered_id, parse_lenient
+from groundhook.host.tools.mcp.shapes import answered_id
 
 Streams = tuple[Any, Any]
 
@@ -100,7 +101,7 @@ def _mended(line: bytes) -> SessionMessage | None:
     """Return a message whose text is not UTF-8, or has halves of characters, with U+FFFD in their
     place."""
     try:
-        value = well_formed(parse_lenient(line.decode("utf-8", "replace")))
+        value = well_formed(read_json(line.decode("utf-8", "replace"), nan=True))
         return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
     except (ValueError, RecursionError):
         return None
