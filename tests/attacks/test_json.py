@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+import sqlalchemy as sa
 
+from groundhook.core.json_text import NestedTooDeeply, NotJson, read_json, read_json_at
 from groundhook.core.readers.json_in_text import extract_json
+from groundhook.handlers.db.model.tables import Json
 from groundhook.host.llm.questions import parts
 from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import parse_json
@@ -52,3 +55,45 @@ def test_what_follows_a_fence_that_nothing_closes_is_prose() -> None:
     assert extract_json('```json\n{"a": 1}\n') == {"a": 1}
     assert extract_json('```\n{"a": 1}\n```\nand ```json\n{"b": 2}\n```') == {"a": 1}
     assert extract_json('~~~text\nno value\n~~~\nThe value is {"b": 2}.') == {"b": 2}
+
+
+DEEP = "[" * 5000 + "]" * 5000
+REFUSED: dict[str, tuple[str | bytes, str]] = {
+    "deep": (DEEP, "nested too deeply: at most 100 levels"),
+    "deeper than is read": ("[" * 101 + "]" * 101, "nested too deeply"),
+    "endless": ("[" * 1_000_000, "nested too deeply"),
+    "digits": ("9" * 5000, "a number has too many digits"),
+    "not a number": ('{"a": NaN}', "NaN is not a JSON number"),
+    "cut": ('{"a": ', "Expecting value at column 7"),
+    "of two lines": ('{"a":\n 1,}', "at line 2, column 4"),
+    "bytes": (b'"\xff"', "not UTF-8"),
+    "nothing": ("", "Expecting value"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_json_beyond_the_bounds_is_one_error(kind: str) -> None:
+    text, message = REFUSED[kind]
+    with pytest.raises(NotJson, match=message):
+        read_json(text)
+
+
+def test_json_within_the_bounds_is_read() -> None:
+    assert read_json("[" * 100 + "]" * 100) is not None
+    assert read_json('\ufeff{"a": 1, "a": 2}') == {"a": 2}
+    assert read_json("\ufeff[1]".encode()) == [1]
+    assert read_json("[NaN, -Infinity, 1]", nan=True) == [None, None, 1]
+    with pytest.raises(NotJson, match="the key 'a' appears twice"):
+        read_json('{"a": 1, "a": 2}', repeats=False)
+    assert read_json_at("see [1, 2].", 4) == ([1, 2], 10)
+    with pytest.raises(NestedTooDeeply):
+        read_json_at(f"see {DEEP}", 4)
+
+
+@pytest.mark.parametrize("cell", [DEEP, "[" * 100_000, "9" * 5000, "{"])
+def test_a_json_cell_that_cannot_be_read_is_its_text(cell: str) -> None:
+    table = sa.Table("notes", sa.MetaData(), sa.Column("id", sa.Integer), sa.Column("body", Json))
+    with sa.create_engine("sqlite://").connect() as connection:
+        table.metadata.create_all(connection)
+        connection.execute(sa.text("INSERT INTO notes VALUES (1, :cell)"), {"cell": cell})
+        assert connection.execute(sa.select(table.c.body)).scalar_one() == cell

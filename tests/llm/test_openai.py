@@ -283,7 +283,10 @@ async def test_silence_after_the_last_word_costs_nothing_of_the_answer_and_littl
         b"data: 42\n\n",
         b'data: {"choices": "many"}\n\n',
         b"data: \xff\xfe\n\n",
+        b"data: " + b"[" * 5000 + b"]" * 5000 + b"\n\n",
+        b'data: {"created": ' + b"9" * 5000 + b"}\n\n",
     ],
+    ids=["no json", "number", "shape", "bytes", "deep", "digits"],
 )
 async def test_garbage_in_the_stream_raises_and_the_text_before_it_is_kept(
     server: Loopback, garbage: bytes

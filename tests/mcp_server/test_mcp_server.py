@@ -180,6 +180,20 @@ async def test_an_id_that_search_did_not_return_is_an_error_in_words(host: Host,
         assert text_of(answer)
 
 
+async def test_an_unexpected_error_reaches_no_client_with_its_text(host: Host) -> None:
+    def broken(_: object) -> McpCaller:
+        raise RuntimeError("SELECT secret FROM /srv/app")
+
+    sources = McpSources(host=host, secret=Secret(host.app.state))
+    async with Client(mcp_server(McpTools(host=host, sources=sources), broken)) as connected:
+        for call in (connected.list_tools, connected.list_resources):
+            with pytest.raises(MCPError, match="something went wrong on the server") as caught:
+                await call()
+            assert "secret" not in str(caught.value)
+        with pytest.raises(MCPError, match="something went wrong on the server"):
+            await connected.call_tool("fetch", {"id": "x"})
+
+
 async def test_tools_of_the_app_have_schemas_hints_and_structured_results(host: Host) -> None:
     async with client(host) as connected:
         tools = {tool.name: tool for tool in (await connected.list_tools()).tools}

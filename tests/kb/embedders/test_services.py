@@ -167,6 +167,11 @@ FAILURES: dict[str, tuple[Any, type[HostError], str]] = {
         SourceMalformed,
         "another shape than documented",
     ),
+    "deep": (
+        lambda service: Reply(b"[" * 5000 + b"]" * 5000),
+        SourceMalformed,
+        "not JSON|another shape than documented",
+    ),
     "a list": (lambda service: Json([1, 2]), SourceMalformed, "another shape than documented"),
     "fewer vectors": (
         lambda service: Json({"data": [], "usage": {"total_tokens": 1}}),
