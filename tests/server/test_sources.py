@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from groundhook.core.unseen import clean
+from groundhook.host.server.api.source_page import (
+    ShownPassage,
+    document_page,
+    plain_page,
+    record_page,
+)
 from groundhook.host.server.api.table import ENDPOINTS
 from tests.loops import run as run_apart
 from tests.parts.pdf_files import pdf
-from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving, settings, write
+from tests.server.conftest import (
+    GROUNDHOOK,
+    LOCAL,
+    OTHER,
+    READER,
+    SPARSE,
+    Serve,
+    Served,
+    serving,
+    settings,
+    write,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,6 +109,48 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         body["groundhook"] = {"search": True}  # type: ignore[assignment]
         chat = client.post("/v1/chat/completions", json=body).json()
         assert chat["choices"][0]["message"]["annotations"][0]["url_citation"]["url"] == url
+
+
+HIDING = "a\u2066b\u200bc\u202ed\ufeffe\U000e0041f"
+SIGNED_IN = "https://velmora.example@exfil.example/login"
+
+
+def test_a_page_of_a_document_shows_nothing_that_hides_or_reorders_text() -> None:
+    text = (
+        f"# {HIDING}\n\n{HIDING} x&#x202e;y `{HIDING}` [one]({SIGNED_IN}) <{SIGNED_IN}>"
+        " [two](//u:p@exfil.example/x) [three](HTTPS:u@exfil.example) [four](mailto:a@b.example)"
+        " [five](http&#x3a;//u@exfil.example/y) [six](other.md#a) [seven](data:x)"
+    )
+    for passage in (ShownPassage(text=text), ShownPassage(text=text, marked=True)):
+        page = document_page(HIDING, [passage], "")
+        assert page == clean(page)
+        assert page.count("abcdef") == 4  # the title, its heading, the text, the code
+        assert "xy " in page
+        links = re.findall(r'<a href="([^"]*)"', page)
+        signed_in = ["https://exfil.example/login"] * 2
+        others = ["//exfil.example/x", "mailto:a@b.example", "http://exfil.example/y", "other.md#a"]
+        assert links == signed_in + others
+    assert "\u202e" not in plain_page(HIDING, [ShownPassage(text=text)], "")
+    assert "<td>abcdef</td>" in record_page("Tea", {"Name": HIDING}, "")
+
+
+def test_the_json_of_a_source_has_nothing_that_hides_or_reorders_text(serve: Serve) -> None:
+    model = {
+        "name": "Tea",
+        "table": {"name": "tea"},
+        "columns": [{"name": "id", "type": "ID"}, {"name": "note", "type": "json"}],
+        "values": [{"id": 1, "note": {HIDING: [HIDING, 7]}}],
+    }
+    with serve({"models/tea.mod.yao": json.dumps(model)}) as served:
+        subprocess.run(
+            [GROUNDHOOK, "db", "load", "--app", str(served.app)],
+            env={**SPARSE, "HOME": str(served.app.parent)},
+            check=True,
+            capture_output=True,
+        )
+        with served.client() as client:
+            found = client.get("/api/sources/db/tea/1").json()
+            assert found["record"]["note"] == {"abcdef": ["abcdef", 7]}
 
 
 def test_a_passage_of_a_pdf_leads_to_its_page(tmp_path: Path) -> None:

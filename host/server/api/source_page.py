@@ -1,7 +1,9 @@
 """A document or a record as a page for browsers: HTML without scripts and images. Pure.
 
 Passages are Markdown. HTML in them is shown as text, and addresses are http(s), relative or
-`mailto:`; a relative one leads to another document of the collection.
+`mailto:`; a relative one leads to another document of the collection. Nothing is shown that hides
+or reorders text, as in every other exit: characters that no reader sees are omitted, and so is the
+user part of an address (`https://velmora.example@elsewhere.example`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from groundhook.core.addresses import WEB, address
+from groundhook.core.unseen import clean
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 
@@ -32,6 +37,7 @@ def document_page(title: str, passages: Sequence[ShownPassage], style: str) -> s
     """Return the page of a document. A heading that only repeats the title is omitted. The first
     passage of each page of a file is the target of `#page=`, the first cited one of `#cited`.
     `style` is the address of a style sheet."""
+    title = clean(title)
     pages = [each.page for each in passages]
     cited = next((n for n, each in enumerate(passages) if each.marked), -1)
     sections = []
@@ -73,14 +79,24 @@ def _page(title: str, body: str, style: str) -> str:
         '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f'<title>{escape(title)}</title><link rel="stylesheet" href="{style}">'
     )
-    return f'{head}<main dir="auto"><h1>{escape(title)}</h1>\n{body}</main>'
+    # The whole page: the parser reads `&#x202e;` as the character, too.
+    return clean(f'{head}<main dir="auto"><h1>{escape(title)}</h1>\n{body}</main>')
 
 
 class _Parser(MarkdownIt):
+    def normalizeLink(self, url: str) -> str:  # noqa: N802 (overrides)
+        """Return an address as it may be linked to; "" if it may not."""
+        url = super().normalizeLink(clean(url)).strip()
+        scheme = _SCHEME.match(url)
+        if scheme is not None and scheme[1].lower() in WEB:
+            return address(scheme[1].lower() + url[scheme.end(1) :])
+        if url.startswith("//"):  # of the scheme of the page, whichever that is
+            return address(f"https:{url}").removeprefix("https:")
+        return url if scheme is None or scheme[1].lower() == "mailto" else ""
+
     def validateLink(self, url: str) -> bool:  # noqa: N802 (overrides)
-        """Return whether an address is relative, or of a scheme that starts no program."""
-        scheme = _SCHEME.match(url.strip())
-        return scheme is None or scheme[1].lower() in ("http", "https", "mailto")
+        """Return whether there is an address after `normalizeLink`."""
+        return bool(url)
 
 
 @cache
@@ -91,7 +107,7 @@ def _parser() -> MarkdownIt:
 
 
 def _html(passage: ShownPassage, title: str) -> str:
-    tokens = _parser().parse(passage.text)
+    tokens = _parser().parse(clean(passage.text))
     if len(tokens) > 1 and tokens[0].tag == "h1" and tokens[1].content.strip() == title.strip():
         del tokens[:3]
     for token in tokens:

@@ -4,7 +4,7 @@ so a link gives no access. Programs get JSON, browsers a page without script."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import HostError, IngestError, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.search import Item
+from groundhook.core.unseen import clean
 from groundhook.host.output.dialects.blocks import Block, blocks_of_texts, plain_block
 from groundhook.host.output.dialects.places import page_of
 from groundhook.host.server.api.page_files import address
@@ -32,7 +33,10 @@ from groundhook.host.turn.names import AssistantNames
 log = logging.getLogger("groundhook")
 
 # The style sheet alone.
-SOURCE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'"
+SOURCE_POLICY = (
+    "default-src 'none'; style-src 'self'; frame-ancestors 'none'; form-action 'none';"
+    " base-uri 'none'"
+)
 
 
 async def document(call: Call) -> ASGIApp:
@@ -143,4 +147,13 @@ def _overlaps(item: Item, start: int | None, end: int | None) -> bool:
 
 
 def _json(value: Any) -> Response:
-    return Response(line(value), media_type="application/json")
+    return Response(line(_clean_all(value)), media_type="application/json")
+
+
+def _clean_all(value: Any) -> Any:
+    """Return a JSON value without the characters that no reader sees, as every other exit."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _clean_all(each) for key, each in value.items()}
+    return [_clean_all(each) for each in value] if isinstance(value, list | tuple) else value
