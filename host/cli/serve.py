@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from groundhook.host.config.packages import App, load_app
 if TYPE_CHECKING:
     from groundhook.host.server import process
 
+YOUR_KEY = "$OPENAI_API_KEY"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -116,23 +118,47 @@ def _introduce(
         if at.link:
             show("  (it signs one browser in, within an hour; the key below does at any time)")
     show(f"\nAssistants: {', '.join(assistants) or 'none'}")
-    assistant = first_assistant(app, assistants)
-    if assistant is None:
-        return
-    question = first_question(app, assistant)
+    if at.why_no_key and at.key_file is not None:
+        show(f"\nThe key for this machine, {at.key_file}, is not accepted: {at.why_no_key}")
+    # With a key where no visitor may ask anything.
+    public = [id for id in assistants if package_info(app, id).get("public")]
+    needs_key = bool(at.key or (at.why_no_key and not (settings.auth.anonymous and public)))
+    assistant = first_assistant(app, assistants if needs_key or not at.why_no_key else public)
+    if assistant is not None:
+        question = first_question(app, assistant)
+        key = _key_in_shell(at) if needs_key else ""
+        show(*_requests(at.url, assistant, question, key, openai=settings.openai.enabled))
+
+
+def _requests(url: str, assistant: str, question: str, key: str, *, openai: bool) -> Iterator[str]:
+    """Yield requests as they are typed, with a key as a shell has it; "": none is needed."""
     body = shlex.quote(json.dumps({"assistant": assistant, "text": question}, ensure_ascii=False))
-    key = f" -H 'Authorization: Bearer {at.key}'" if at.key else ""
-    show("\nAn answer as a stream of events:")
-    show(f"  curl -N {at.url}/api/turns{key} -H 'Content-Type: application/json' -d {body}")
-    if settings.openai.enabled:
-        show(
-            "\nFor clients of OpenAI's API:",
-            f"  export OPENAI_BASE_URL={at.url}/v1",
-            f"  export OPENAI_API_KEY={at.key or 'none'}",
-            "\nIn Python (pip install openai):",
-            "  from openai import OpenAI",
-            f"  messages = [{{'role': 'user', 'content': {question!r}}}]",
-            "  print(OpenAI().chat.completions.create("
-            f"model={assistant!r}, messages=messages).choices[0].message)",
+    header = f' -H "Authorization: Bearer {key}"' if key else ""
+    if key == YOUR_KEY:
+        yield (
+            "\nRequests need a key: `groundhook keys add NAME` makes one, and shows it once."
+            " With the key in the variable OPENAI_API_KEY:"
         )
-    show("")
+    yield "\nAn answer as a stream of events:"
+    yield f"  curl -N {url}/api/turns{header} -H 'Content-Type: application/json' -d {body}"
+    if openai:
+        yield "\nFor clients of OpenAI's API:"
+        yield f"  export OPENAI_BASE_URL={url}/v1"
+        if key != YOUR_KEY:
+            yield f"  export OPENAI_API_KEY={key or 'none'}"
+        yield "\nIn Python (pip install openai):"
+        yield "  from openai import OpenAI"
+        yield f"  messages = [{{'role': 'user', 'content': {question!r}}}]"
+        yield (
+            "  print(OpenAI().chat.completions.create("
+            f"model={assistant!r}, messages=messages).choices[0].message)"
+        )
+    yield ""
+
+
+def _key_in_shell(at: process.Address) -> str:
+    """Return the key as a command has it. Where the app has other keys, others may use the server,
+    and what it prints may be in a journal: the command reads the key from its file."""
+    if not at.key:
+        return YOUR_KEY
+    return f"$(cat {shlex.quote(str(at.key_file))})" if at.other_keys else at.key

@@ -23,7 +23,14 @@ from groundhook.host.server.asgi import ServerArguments, check_settings, make_ap
 from groundhook.host.server.connections import Connection, Connections, most_connections
 from groundhook.host.server.identity.caller import ALL_SCOPES
 from groundhook.host.server.identity.client_addresses import is_loopback
-from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, local_key
+from groundhook.host.server.identity.keys import (
+    Key,
+    KeyFile,
+    hash_of,
+    id_of,
+    local_key,
+    local_key_file,
+)
 from groundhook.host.server.identity.sign_in_link import make_link
 
 HEADER_BYTES = 32 * 1024
@@ -33,13 +40,18 @@ BACKLOG = 2048
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """The address of the server. `key` is the key for this machine, which is printed; "" if the
-    server has other ways to sign in. `link` is the secret with which the page signs in once."""
+    """The address of the server. `key` is the key for this machine; "" where it is not accepted,
+    for the reason `why_no_key`, or where no key is needed, without a reason. `key_file` has the
+    key, or had it while it was accepted; None if there is no such file. `other_keys`: there are
+    keys of `groundhook keys`. `link` is the secret with which the page signs in once."""
 
     host: str
     port: int
     secure: bool
     key: str
+    why_no_key: str = ""
+    key_file: Path | None = None
+    other_keys: bool = False
     link: str = ""
 
     @property
@@ -70,7 +82,8 @@ def serve(
     the address is taken. Raises ConfigError when nobody could sign in, UsageError for an address
     that cannot be used, StorageError when the key for this machine cannot be stored."""
     check_settings(settings)
-    local = _local_key(settings, state)
+    local, why_not = _local_key(settings, state)
+    file = local_key_file(state)
     sock = listen(settings.host, settings.port)
     key = Key(id=id_of(local), hash=hash_of(local), name="local", user="local", scopes=ALL_SCOPES)
     arguments = ServerArguments(
@@ -91,6 +104,9 @@ def serve(
                 port=port,
                 secure=certificate is not None,
                 key=local,
+                why_no_key=why_not,
+                key_file=file if file.exists() else None,
+                other_keys=bool(KeyFile(state).all()),
                 link=make_link(state, key.id) if local and settings.page.enabled else "",
             )
         )
@@ -128,20 +144,24 @@ def _run(server: uvicorn.Server, sock: socket.socket) -> None:
         server.run([sock])
 
 
-def _local_key(settings: ServerSettings, state: Path) -> str:
-    """Return the key for this machine, where the server has no other way to sign in; "" where it
-    has one. Raises ConfigError off loopback, StorageError."""
+def _local_key(settings: ServerSettings, state: Path) -> tuple[str, str]:
+    """Return the key for this machine, and if it is "" the reason, unless no key is needed. Keys of
+    `groundhook keys` do not end it: who added one would lose what works already. Raises ConfigError
+    off loopback where nobody could sign in, StorageError."""
     auth = settings.auth
-    if auth.keys or auth.jwt or auth.forwarded or auth.anonymous or KeyFile(state).all():
-        return ""
-    if not is_loopback(settings.host):
-        raise ConfigError(
-            f"no way to sign in is configured, and {settings.host!r} is reachable from other"
-            " machines",
-            hint="make a key with `groundhook keys add NAME`, or configure server.auth in"
-            " agent/agent.yml",
-        )
-    return "" if auth.local == "open" else local_key(state)
+    if auth.local == "open" and is_loopback(settings.host):
+        return "", ""
+    if auth.keys or auth.jwt or auth.forwarded or auth.anonymous:
+        return "", "`server.auth` in agent/agent.yml has the ways to sign in"
+    if is_loopback(settings.host):
+        return local_key(state), ""
+    if KeyFile(state).all():
+        return "", f"{settings.host} can be reached from other machines"
+    raise ConfigError(
+        f"no way to sign in is configured, and {settings.host!r} is reachable from other machines",
+        hint="make a key with `groundhook keys add NAME`, or configure server.auth in"
+        " agent/agent.yml",
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -26,7 +26,17 @@ from mcp.client.streamable_http import streamable_http_client
 
 from groundhook import UsageError
 from groundhook.host.server.process import listen
-from tests.server.conftest import APP, GROUNDHOOK, SPARSE, serving, settings, sse, started, write
+from tests.server.conftest import (
+    APP,
+    GROUNDHOOK,
+    OTHER,
+    SPARSE,
+    serving,
+    settings,
+    sse,
+    started,
+    write,
+)
 
 
 @pytest.fixture
@@ -40,10 +50,9 @@ def connected(at: dict[str, Any]) -> httpx.Client:
     return httpx.Client(base_url=at["url"], headers=headers, timeout=60, transport=transport)
 
 
-def test_what_it_prints_without_configuration_is_ready_to_be_pasted(app: Path) -> None:
-    question = """It's "tea"?"""
-    tea = {"name": "Tea", "connector": "titles", "placeholder": question}
-    write(app, {"assistants/tea/package.yao": json.dumps(tea)})
+def pasted(app: Path, **variables: str) -> tuple[str, list[str]]:
+    """What `groundhook serve` prints, and the answers to the line of curl and to the program, each
+    pasted as it is into a shell with these variables."""
     command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0"]
     with subprocess.Popen(
         command,
@@ -52,28 +61,97 @@ def test_what_it_prints_without_configuration_is_ready_to_be_pasted(app: Path) -
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        shown = "".join(iter(process.stdout.readline, "  from openai import OpenAI\n"))
-        python = "".join(process.stdout.readline() for _ in range(2))
-        while not process.stderr.readline().endswith(" ready\n"):
-            pass
-        curl = next(line for line in shown.splitlines() if "curl" in line)
-        exports = [line for line in shown.splitlines() if "export" in line]
-        client = f"from openai import OpenAI\n{dedent(python)}"
-        answers = [
-            subprocess.run(
-                ["/bin/sh", "-c", script],
-                env={"PATH": os.environ["PATH"], "PROGRAM": client},  # noqa: TID251
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=True,
-            ).stdout
-            for script in (curl, "\n".join([*exports, f'{sys.executable} -c "$PROGRAM"']))
-        ]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            shown = "".join(iter(process.stdout.readline, "  from openai import OpenAI\n"))
+            python = "".join(process.stdout.readline() for _ in range(2))
+            while not process.stderr.readline().endswith(" ready\n"):
+                pass
+            curl = next(line for line in shown.splitlines() if "curl" in line)
+            exports = [line for line in shown.splitlines() if "export" in line]
+            client = f"from openai import OpenAI\n{dedent(python)}"
+            answers = [
+                subprocess.run(
+                    ["/bin/sh", "-c", script],
+                    env={"PATH": os.environ["PATH"], "PROGRAM": client, **variables},  # noqa: TID251
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                    check=True,
+                ).stdout
+                for script in (curl, "\n".join([*exports, f'{sys.executable} -c "$PROGRAM"']))
+            ]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+    return shown, answers
+
+
+def suggest(app: Path, **more: Any) -> None:
+    """Let the assistant `tea` be the one that is asked first."""
+    tea = {"name": "Tea", "connector": "titles", "placeholder": "Which tea?", **more}
+    write(app, {"assistants/tea/package.yao": json.dumps(tea)})
+
+
+def are_answers(answers: list[str]) -> bool:
+    return "event: stream_end" in answers[0] and "ChatCompletionMessage(content=" in answers[1]
+
+
+def test_what_it_prints_works_after_a_key_was_added_and_so_does_what_it_printed_before(
+    app: Path,
+) -> None:
+    suggest(app)
+    with started(app) as (_, at):
+        before = at["key"]
+    added = run("keys", "add", "web", app=app)
+    assert added.returncode == 0
+    shown, answers = pasted(app)
+    assert are_answers(answers)
+    # What others may read, such as a journal, has no key with every scope.
+    assert before not in shown
+    with started(app) as (_, at):
+        assert at["key"] == before
+        with connected(at) as client:
+            assert client.get("/api/me").status_code == 200
+            web = {"authorization": f"Bearer {added.stdout.strip()}"}
+            assert client.get("/api/me", headers=web).json()["name"] == "web"
+
+
+def test_where_the_key_for_this_machine_ends_that_is_printed_with_what_takes_its_place(
+    app: Path,
+) -> None:
+    suggest(app)
+    with started(app) as (_, at):
+        ended = at["key"]
+    key = {"name": "web", "key": OTHER}
+    write(app, {"agent/agent.yml": json.dumps({"server": {"auth": {"keys": [key]}}})})
+    shown, answers = pasted(app, OPENAI_API_KEY=OTHER)
+    assert are_answers(answers)
+    assert f"The key for this machine, {app}/.groundhook/server-local-key, is not accepted" in shown
+    assert "`server.auth` in agent/agent.yml" in shown
+    assert "groundhook keys add" in shown
+    assert ended not in shown
+    assert OTHER not in shown
+
+
+@pytest.mark.parametrize("auth", [{"local": "open"}, {"anonymous": True}])
+def test_what_it_prints_works_where_no_key_is_needed(app: Path, auth: dict[str, Any]) -> None:
+    suggest(app, public=True)
+    first = {"name": "First", "connector": "titles", "placeholder": "?"}  # not for visitors
+    write(app, {"assistants/first/package.yao": json.dumps(first)})
+    write(app, {"agent/agent.yml": json.dumps({"server": {"auth": auth}})})
+    shown, answers = pasted(app)
+    assert are_answers(answers)
+    assert "Authorization" not in shown
+
+
+def test_what_it_prints_without_configuration_is_ready_to_be_pasted(app: Path) -> None:
+    question = """It's "tea"?"""
+    tea = {"name": "Tea", "connector": "titles", "placeholder": question}
+    write(app, {"assistants/tea/package.yao": json.dumps(tea)})
+    shown, answers = pasted(app)
     assert re.search(r"Serving on http://127\.0\.0\.1:\d+ ", shown)
     assert "Assistants: fails, late, talks, tea\n" in shown
     assert "event: stream_end" in answers[0]

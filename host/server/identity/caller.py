@@ -43,6 +43,7 @@ ALL_SCOPES: tuple[ServerScope, ...] = (
     "metrics",
     "admin",
 )
+NO_KEY = "none"  # of clients that cannot send a request without a key
 USER_HEADERS = ("x-groundhook-user", "x-openwebui-user-id")  # the first of them counts
 TEAM_HEADER = "x-groundhook-team"
 ACTING_HEADERS = (*USER_HEADERS, TEAM_HEADER)
@@ -209,6 +210,8 @@ def _credentials(request: Request) -> str | None:
     if not headers:
         return None
     scheme, _, value = headers[0].partition(" ")
+    if value.strip() == NO_KEY:
+        return None
     if scheme.lower() != "bearer" or not value.strip():
         raise Refused("unauthenticated", "the Authorization header must be `Bearer` and a key")
     return value.strip()

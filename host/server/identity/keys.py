@@ -76,11 +76,16 @@ def make_key() -> str:
 def local_key(state: Path) -> str:
     """Return the key for this machine of an app's state folder, which is made when it is first
     needed. Raises StorageError."""
-    path = state / LOCAL
+    path = local_key_file(state)
     key = read_or_make(path, make_key().encode()).decode(errors="replace")
     if not _KEY.fullmatch(key):
         raise StorageError(f"{str(path)!r} is damaged", hint="delete it: a new key is made")
     return key
+
+
+def local_key_file(state: Path) -> Path:
+    """Return the file of the key for this machine, which may not exist."""
+    return state / LOCAL
 
 
 def hash_of(key: str) -> str:
