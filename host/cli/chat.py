@@ -117,9 +117,10 @@ async def _show(
     failed = False
     async with turn as events:
         with View(report, trace=trace) as view:
-            async for event in events:
-                failed = failed or event.type == "error"
-                view.show(event)
+            async with view.telling_of_waits():
+                async for event in events:
+                    failed = failed or event.type == "error"
+                    view.show(event)
     return failed
 
 

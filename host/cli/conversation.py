@@ -160,7 +160,7 @@ class Conversation:
 
     async def _stream(self, turn: AbstractAsyncContextManager[Any], events: list[Event]) -> None:
         with View(self._report, trace=self._trace) as view:
-            async with turn as arriving:
+            async with turn as arriving, view.telling_of_waits():
                 async for event in arriving:
                     events.append(event)
                     # The user stopped it: a remark, not an error.

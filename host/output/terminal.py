@@ -60,7 +60,15 @@ SHOWN_RESULTS = 5
 SHOWN_QUERY, SHOWN_ARGUMENTS = 200, 100  # characters of a question, and of a tool call's arguments
 UNCUT = 10_000  # width of a console that is not a terminal
 
-SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "stopped": "⏹", "tool": "🔧"}
+SYMBOLS = {
+    "search": "🔍",
+    "found": "📄",
+    "done": "✅",
+    "failed": "⚠",
+    "stopped": "⏹",
+    "tool": "🔧",
+    "wait": "⏳",
+}
 PLAIN_SYMBOLS = {
     "search": ">",
     "found": "-",
@@ -68,6 +76,7 @@ PLAIN_SYMBOLS = {
     "failed": "!",
     "stopped": "-",
     "tool": "*",
+    "wait": "...",
 }
 
 
@@ -157,6 +166,10 @@ class Terminal:
                 self._end(event)
             case _:
                 assert_never(event)
+
+    def wait(self, text: str) -> None:
+        """Write a line that says what is waited for."""
+        self._show_progress("wait", text, "dim")
 
     def close(self) -> None:
         """Write the text that is held back. Call it also when the turn is left early."""
