@@ -60,15 +60,7 @@ SHOWN_RESULTS = 5
 SHOWN_QUERY, SHOWN_ARGUMENTS = 200, 100  # characters of a question, and of a tool call's arguments
 UNCUT = 10_000  # width of a console that is not a terminal
 
-SYMBOLS = {
-    "search": "🔍",
-    "found": "📄",
-    "done": "✅",
-    "failed": "⚠",
-    "stopped": "⏹",
-    "tool": "🔧",
-    "wait": "⏳",
-}
+SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "stopped": "⏹", "tool": "🔧"}
 PLAIN_SYMBOLS = {
     "search": ">",
     "found": "-",
@@ -76,7 +68,6 @@ PLAIN_SYMBOLS = {
     "failed": "!",
     "stopped": "-",
     "tool": "*",
-    "wait": "...",
 }
 
 
@@ -169,7 +160,8 @@ class Terminal:
 
     def wait(self, text: str) -> None:
         """Write a line that says what is waited for."""
-        self._show_progress("wait", text, "dim")
+        self._enter("progress")
+        self._write_line(Styled(f"... {text}", "dim"))
 
     def close(self) -> None:
         """Write the text that is held back. Call it also when the turn is left early."""

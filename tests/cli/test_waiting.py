@@ -30,7 +30,7 @@ def shown(steps: Sequence[tuple[float, Event | None]], *, json: bool = False) ->
 
 def test_a_wait_is_told_after_five_seconds_and_then_after_twice_as_long() -> None:
     ticks: list[tuple[float, Event | None]] = [(float(at), None) for at in range(1, 30)]
-    assert [line[2:].strip() for line in shown([(0, model()), *ticks]).splitlines()] == [
+    assert [line[4:] for line in shown([(0, model()), *ticks]).splitlines()] == [
         "Waiting for the model (5 s)",
         "Waiting for the model (10 s)",
         "Waiting for the model (20 s)",
