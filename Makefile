@@ -53,13 +53,13 @@ demo: $(if $(wildcard .venv/.installed),install,.venv/.demo)
 	@echo "Next: $(BIN)/groundhook serve (over HTTP), or $(BIN)/groundhook chat docs (a conversation)." >&2
 
 test: install
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST)
 
 # The type checker brings a Node of 200 MB, so it is installed for this alone.
 # Tracing slows tests that measure time, so coverage is taken of the areas that measure none, and
 # of those whose tests take a minute together.
 coverage: install
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -q --cov --cov-report=term:skip-covered \
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-report=term:skip-covered \
 		tests/config tests/packages tests/output tests/llm tests/rerankers tests/delegation
 
 test-packaging: install

@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +16,9 @@ from typing import Any
 import pytest
 
 from groundhook.host.cli.main import run
+from tests.parts.command import COMMAND, ENVIRONMENT, run_command
 
-COMMAND = Path(sys.executable).with_name("groundhook")
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+__all__ = ["COMMAND", "ENVIRONMENT"]  # for commands that a test itself starts
 
 SHOP = {
     "agent/agent.yml": "connector: cites\n",
@@ -108,16 +106,9 @@ def run_in(
 ) -> Ran:
     """The command as a child process in the app's folder. `TERM` and the like are fixed;
     `environment` adds to them."""
-    done = subprocess.run(
-        [COMMAND, *arguments],
-        cwd=app,
-        env={**ENVIRONMENT, "HOME": str(app), **(environment or {})},
-        input=stdin.encode(),
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+    given = {"HOME": str(app), **(environment or {})}
+    code, out, err = run_command(arguments, folder=app, environment=given, stdin=stdin.encode())
+    return Ran(code, out.decode("utf-8"), err.decode("utf-8"))
 
 
 @pytest.fixture(scope="session")
