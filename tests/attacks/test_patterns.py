@@ -50,10 +50,11 @@ MADE_OF: dict[str, dict[str, Any]] = {
         "digits": r"\d{1,3}(?:,\d{3}){1,12}\.\d{1,2}(?!\d)|\d{1,3}(?:\.\d{3}){0,12}\.000|\d+(?:,\d+)?"
     },
     "handlers.kb.ingest.chunk": {"pattern": "x"},
-    "handlers.kb.language": {"letters": "a-z"},
+    "core.language.sentences": {"words": "januar|februar|märz"},
+    "core.language.scripts": {"letters": "a-z"},
     "handlers.kb.reading.markdown": {"comment": "<!-- a\n b -->"},
     "toolkits.catalogue.names": {"spelling": "opening hours"},
-    "handlers.web.stopwords": {"leads": ["what is", "tell me about"]},
+    "handlers.web.keywords": {"leads": ["what is", "tell me about"]},
     "handlers.web.unspaced": {"whole": "ab|abc", "cut": "b|c"},
     "hooks.typecheck": {"other": ["", "", "Name"]},
     "hooks.typings": {"words": "Item|Result"},
