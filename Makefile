@@ -5,11 +5,13 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations serve
 
-.PHONY: help install demo test test-packaging test-peers test-faults coverage lint docs bench figures soak clean
+.PHONY: help install demo test test-browser test-packaging test-peers test-faults screenshots coverage lint docs bench figures soak clean
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
 	@echo "make test               run the tests; PYTEST=… adds arguments"
+	@echo "make test-browser       the page in the Chromium that is installed, all of its tests; a minute"
+	@echo "make screenshots        pictures of the page in build/screenshots, to look at"
 	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
 	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
@@ -50,7 +52,7 @@ demo: $(if $(wildcard .venv/.installed),install,.venv/.demo)
 	@echo "Adding the documentation to the sample's knowledge base, then one question." >&2
 	@$(BIN)/groundhook kb add agents.docs.docs README.md ARCHITECTURE.md docs/*.md
 	@$(BIN)/groundhook chat docs "What is a hook and how is it kept from harming the host?"
-	@echo "Next: $(BIN)/groundhook serve (over HTTP), or $(BIN)/groundhook chat docs (a conversation)." >&2
+	@echo "Next: $(BIN)/groundhook serve prints the address of a page to chat on; $(BIN)/groundhook chat docs is a conversation here." >&2
 
 test: install
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST)
@@ -65,6 +67,12 @@ coverage: install
 test-packaging: install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt basedpyright
 	@$(BIN)/python -m pytest -m packaging tests/packaging $(PYTEST)
+
+test-browser: install
+	@$(BIN)/python -m pytest -m "browser or not browser" tests/page $(PYTEST)
+
+screenshots: install
+	@$(BIN)/python -m tests.page.screenshots
 
 # The inspector needs a Node of 22 or newer, which is installed beside it.
 test-peers: install

@@ -98,7 +98,7 @@ export class Server {
    */
   async ask(path, body, following) {
     const key = crypto.randomUUID();
-    const answer = await this.#again(following, () =>
+    const answer = await this.again(following, () =>
       this.send("POST", `${path}?${QUERY}`, {
         body,
         signal: following.signal,
@@ -138,7 +138,7 @@ export class Server {
     const path = `/api/turns/${encodeURIComponent(turn)}/events?${QUERY}`;
     for (let tries = 0; ; tries += 1) {
       try {
-        answer ??= await this.#again(following, () =>
+        answer ??= await this.again(following, () =>
           this.send("GET", path, { headers: headers(), signal: following.signal }),
         );
         if (answer.status === 204) return; // it was read to its end
@@ -165,7 +165,7 @@ export class Server {
    * @param {Following} following
    * @param {() => Promise<Response>} send
    */
-  async #again(following, send) {
+  async again(following, send) {
     for (let tries = 0; ; tries += 1) {
       try {
         return await send();

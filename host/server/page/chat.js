@@ -153,7 +153,7 @@ export class GroundhookChat extends HTMLElement {
         const body = { assistant: this.getAttribute("assistant"), messages, ...search, ...options };
         return this.server.ask("/api/turns", body, following);
       }
-      if (!this.chatId) await this.#makeChat();
+      if (!this.chatId) await this.#makeChat(following);
       const path = `/api/chats/${encodeURIComponent(this.chatId)}/turns`;
       const edit = edited?.questionId ? { edit: edited.questionId } : {};
       return this.server.ask(path, { text: question, ...edit, ...search, ...options }, following);
@@ -288,9 +288,13 @@ export class GroundhookChat extends HTMLElement {
       ]);
   }
 
-  async #makeChat() {
+  /** @param {import("./api.js").Following} following */
+  async #makeChat(following) {
     const body = { assistant: this.getAttribute("assistant") };
-    const chat = await this.server.json("POST", "/api/chats", body);
+    const answer = await this.server.again(following, () =>
+      this.server.send("POST", "/api/chats", { body, signal: following.signal }),
+    );
+    const chat = await answer.json();
     this.chatId = chat.id;
     this.setAttribute("chat", chat.id);
     this.#tell("chat", { id: chat.id, title: chat.title, assistant: chat.assistant_id });

@@ -80,7 +80,7 @@ export class ChatList {
       this.page.open(chat);
     };
     const more = h("button", { type: "button", class: "more", "aria-label": `Rename or delete “${title}”`, onclick: () => this.#change(chat) }, "…");
-    return h("li", { class: here ? "current" : null }, h("a", { href, "aria-current": here ? "page" : null, onclick: open, dir: "auto", title }, title), more);
+    return h("li", { class: here ? "current" : null }, h("a", { href, "aria-current": here ? "page" : null, onclick: open, title }, h("bdi", null, title)), more);
   }
 
   /** @param {Chat} chat */

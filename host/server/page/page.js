@@ -3,6 +3,7 @@
 
 import { Problem, Server } from "./api.js";
 import { ChatList } from "./chats.js";
+import { kind } from "./chips.js";
 import { h, icon } from "./dom.js";
 import { save } from "./table.js";
 import { Why } from "./why.js";
@@ -146,7 +147,7 @@ function apply() {
     return;
   }
   localStorage.setItem(ASSISTANT, found.id);
-  at("assistant").replaceChildren(found.name || found.id, h("small", null, found.searches.length ? `searches ${found.searches.join(", ")}` : found.id));
+  at("assistant").replaceChildren(found.name || found.id, h("small", null, found.searches.length ? `searches ${found.searches.map((each) => kind(each).toLowerCase()).join(", ")}` : found.id));
   for (const each of at("assistants").children) each.toggleAttribute("aria-current", each.id === `assistant ${found.id}`);
   const id = given.get("c") ?? "";
   list.current = id;

@@ -32,7 +32,7 @@ export function table(block, inside) {
     });
     head.append(h("tr", null, ...made));
   }
-  const shown = h("table", null, head, body);
+  const shown = h("table", { dir: "auto" }, head, body);
   return h(
     "figure",
     { class: "table" },

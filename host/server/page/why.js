@@ -26,6 +26,18 @@ export class Why {
     /** @type {any[]} */
     this.events = [];
     this.body = h("div", { class: "body", role: "tabpanel", tabindex: "0" });
+    this.tabs = TABS.map((name) =>
+      h("button", { type: "button", class: "tab", role: "tab", onclick: () => this.#choose(name) }, name),
+    );
+    drawer.append(
+      h(
+        "header",
+        null,
+        h("div", { role: "tablist", "aria-label": "Why" }, ...this.tabs),
+        h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, icon("close")),
+      ),
+      this.body,
+    );
     drawer.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.close();
     });
@@ -60,28 +72,14 @@ export class Why {
     this.turn = null;
   }
 
+  /** @param {string} tab */
+  #choose(tab) {
+    this.tab = tab;
+    this.#draw();
+  }
+
   #draw() {
-    const tab = (/** @type {string} */ name) =>
-      h(
-        "button",
-        {
-          type: "button", class: "tab", role: "tab", "aria-selected": String(name === this.tab),
-          onclick: () => {
-            this.tab = name;
-            this.#draw();
-          },
-        },
-        name,
-      );
-    this.drawer.replaceChildren(
-      h(
-        "header",
-        null,
-        h("div", { role: "tablist", "aria-label": "Why" }, ...TABS.map(tab)),
-        h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, icon("close")),
-      ),
-      this.body,
-    );
+    for (const tab of this.tabs) tab.setAttribute("aria-selected", String(tab.textContent === this.tab));
     this.body.setAttribute("aria-label", this.tab);
     const show = { Sources: () => this.#sources(), Trace: () => this.#trace(), Events: () => this.#events() };
     if (this.tab in show) this.body.replaceChildren(...show[/** @type {keyof typeof show} */ (this.tab)]());

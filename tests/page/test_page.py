@@ -1,0 +1,499 @@
+"""The page, as a person with a browser uses it. What is not marked `browser` is the quick part."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jwt
+import pytest
+
+from tests.page.conftest import SECRET, Shop, Visit, visiting
+from tests.server.conftest import LOCAL, OTHER, READER, Served, started
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def token(user: str = "visitor", seconds: int = 600) -> str:
+    now = int(time.time())
+    claims = {"iss": "shop", "aud": "groundhook", "sub": user, "iat": now, "exp": now + seconds}
+    return jwt.encode(claims, SECRET, algorithm="HS256")
+
+
+def test_an_empty_chat_offers_questions_and_one_click_gives_an_answer_with_sources(
+    visit: Visit,
+) -> None:
+    visit.open()
+    page = visit.page
+    page.get_by_role("heading", name="All about tea").wait_for()
+    page.get_by_role("button", name="Which teas are there?", exact=True).click()
+    page.locator(".acts").wait_for()
+    chip = page.locator(".chip").first
+    assert chip.inner_text() == "Assam"
+    chip.hover()
+    card = page.locator(".card")
+    card.wait_for()
+    assert "Database" in card.inner_text()
+    assert "Name: Assam" in card.inner_text()
+    chip.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("cell", name="Assam").wait_for()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0
+    assert page.locator("#title").inner_text() == "Which teas are there?"
+    assert page.locator(".chats a[aria-current]").inner_text() == "Which teas are there?"
+
+
+def test_a_cited_passage_is_marked_in_its_document(visit: Visit) -> None:
+    visit.open("notes")
+    visit.ask("How long does black tea take?")
+    visit.page.locator(".chip").first.click()
+    marked = visit.page.locator("dialog section.cited").first
+    marked.wait_for()
+    assert "four minutes" in marked.inner_text()
+    with visit.context.expect_page() as opened:
+        visit.page.get_by_role("link", name="Open as a page").click()
+    document = opened.value
+    document.wait_for_load_state()
+    assert "four minutes" in document.locator("mark").first.inner_text()
+    assert document.url.endswith("#cited")
+
+
+def test_a_hostile_answer_runs_nothing_loads_nothing_and_leads_nowhere(visit: Visit) -> None:
+    visit.open("hostile")
+    visit.ask("all teas")
+    page = visit.page
+    answer = page.locator(".prose")
+    assert "<script>window.ran = 1</script>" in answer.inner_text()
+    assert answer.locator("script, img, a").count() == 0
+    assert page.locator(".chip.unknown").inner_text() == "#ref:zz99"
+    assert page.evaluate("window.ran") is None
+    assert "leave (evil.example)" in answer.inner_text()
+
+
+def test_the_policy_of_the_page_refuses_markup(visit: Visit) -> None:
+    visit.open()
+    refused = visit.page.evaluate(
+        "(() => { try { document.body.innerHTML = '<b>x</b>'; return ''; }"
+        " catch (error) { return error.name; } })()"
+    )
+    assert refused == "TypeError"
+    visit.complaints.clear()  # the report that this provoked
+
+
+def test_a_table_sorts_and_downloads_without_formulas(visit: Visit) -> None:
+    visit.open()
+    visit.ask("Which teas are there?")
+    page = visit.page
+    head = page.get_by_role("columnheader", name="Minutes")
+    head.get_by_role("button").click()
+    cells = page.locator("figure.table tbody tr td:nth-child(2)")
+    assert cells.all_inner_texts() == ["2", "4", "10"]
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.get_by_role("button").click()
+    assert cells.all_inner_texts() == ["10", "4", "2"]
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    text = Path(saved.value.path()).read_text(encoding="utf-8-sig")
+    assert "Sencha,10" in text
+    assert "'=HYPERLINK(1)" in text
+
+
+def test_a_key_signs_in_and_a_wrong_one_is_told(visit: Visit) -> None:
+    page = visit.page
+    page.goto(f"{visit.url}/#a=tea")
+    field = page.get_by_label("Key or token")
+    field.fill("gh_wrong")
+    page.keyboard.press("Enter")
+    page.get_by_text("the key is not valid").wait_for()
+    field.fill(OTHER)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Key or token").wait_for()
+
+
+def test_a_token_in_the_address_signs_the_tab_in_and_leaves_the_address(visit: Visit) -> None:
+    visit.page.goto(f"{visit.url}/#a=tea&token={token('ann')}")
+    visit.ask("Which teas are there?")
+    assert "token" not in visit.page.url
+    assert visit.page.locator("#who span").inner_text() == "ann"
+    visit.page.locator(".chip").first.click()
+    visit.page.get_by_role("dialog").get_by_role("cell", name="Assam").wait_for()
+
+
+@pytest.mark.browser
+def test_a_link_to_a_source_is_opened_after_the_sign_in(visit: Visit) -> None:
+    visit.page.goto(f"{visit.url}/api/sources/db/tea/1")
+    visit.page.get_by_label("Key or token").fill(LOCAL)
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_url("**/api/sources/db/tea/1")
+    assert visit.page.get_by_role("cell", name="Assam").is_visible()
+
+
+@pytest.mark.browser
+def test_a_session_that_ends_keeps_what_was_typed(visit: Visit) -> None:
+    visit.open()
+    visit.context.clear_cookies()
+    visit.ask("Which teas are there?", wait=False)
+    field = visit.page.get_by_label("Key or token")
+    field.wait_for()
+    field.fill(LOCAL)
+    visit.page.keyboard.press("Enter")
+    question = visit.page.get_by_label("Your question")
+    visit.page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
+    assert question.input_value() == "Which teas are there?"
+
+
+@pytest.mark.browser
+def test_what_was_typed_survives_a_reload(visit: Visit) -> None:
+    visit.open()
+    visit.page.get_by_label("Your question").press_sequentially("Half a ques")
+    visit.page.reload()
+    visit.page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
+    assert visit.page.get_by_label("Your question").input_value() == "Half a ques"
+
+
+def test_an_answer_is_regenerated_and_both_versions_stay(visit: Visit) -> None:
+    visit.open()
+    visit.ask("Which teas are there?")
+    page = visit.page
+    page.get_by_role("button", name="Regenerate").click()
+    branches = page.get_by_role("group", name="Answer 2 of 2")
+    branches.wait_for()
+    branches.get_by_role("button", name="Answer before").click()
+    page.get_by_role("group", name="Answer 1 of 2").wait_for()
+    assert page.locator("article.turn").count() == 1
+
+
+@pytest.mark.browser
+def test_a_question_is_edited_in_a_branch_beside_it(visit: Visit) -> None:
+    visit.open()
+    visit.ask("Which teas are there?")
+    page = visit.page
+    page.locator(".ask").hover()
+    page.get_by_role("button", name="Edit").click()
+    field = page.get_by_label("Your question")
+    assert field.input_value() == "Which teas are there?"
+    field.fill("Which coffees are there?")
+    page.keyboard.press("Enter")
+    page.get_by_role("group", name="Question 2 of 2").wait_for()
+    assert page.locator(".ask p").all_inner_texts() == ["Which coffees are there?"]
+
+
+@pytest.mark.browser
+def test_feedback_is_kept_with_its_comment(visit: Visit) -> None:
+    visit.open()
+    visit.ask("Which teas are there?")
+    page = visit.page
+    page.get_by_role("button", name="Not helpful").click()
+    page.get_by_label("Comment").fill("No oolong")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Saved").wait_for()
+    page.reload()
+    page.locator(".acts").wait_for()
+    assert page.get_by_role("button", name="Not helpful").get_attribute("aria-pressed") == "true"
+    assert page.get_by_label("Comment").input_value() == "No oolong"
+
+
+def test_a_turn_goes_on_over_a_reload_and_can_be_stopped(visit: Visit) -> None:
+    visit.open("late")
+    visit.ask("Anything?", wait=False)
+    page = visit.page
+    page.get_by_role("button", name="Stop").wait_for()
+    page.locator(".lanes").wait_for()
+    page.reload()
+    page.locator("article.turn").wait_for()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("Stopped.").wait_for()
+    page.get_by_role("button", name="Send").wait_for()
+    page.get_by_role("button", name="Try again").wait_for()
+
+
+@pytest.mark.browser
+def test_a_second_tab_follows_the_turn_of_the_first(visit: Visit) -> None:
+    visit.open("late")
+    visit.ask("Anything?", wait=False)
+    visit.page.locator(".lanes").wait_for()
+    second = visit.context.new_page()
+    second.goto(visit.page.url)
+    second.get_by_role("button", name="Stop").wait_for()
+    visit.page.get_by_role("button", name="Stop").click()
+    second.get_by_text("Stopped.").wait_for()
+
+
+@pytest.mark.browser
+def test_an_error_says_what_happened_and_offers_another_try(visit: Visit) -> None:
+    visit.open("fails")
+    visit.ask("Anything?", wait=False)
+    trouble = visit.page.get_by_role("alert")
+    trouble.wait_for()
+    assert trouble.inner_text()
+    visit.page.get_by_role("button", name="Try again").wait_for()
+
+
+@pytest.mark.browser
+def test_the_server_may_end_and_begin_again(chromium: Browser, page_app: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port = str(sock.getsockname()[1])
+    with (
+        started(page_app, "--port", port) as (process, line),
+        visiting(chromium, line["url"]) as visit,
+    ):
+        visit.open(key=OTHER)
+        process.kill()
+        process.wait()
+        visit.ask("Which teas are there?", wait=False)
+        visit.page.get_by_text("The connection was lost; trying again").wait_for()
+        with started(page_app, "--port", port):
+            visit.page.locator(".acts").wait_for()
+            assert visit.page.locator(".chip").count() > 0
+
+
+def test_why_shows_the_arithmetic_the_steps_the_settings_and_the_check(visit: Visit) -> None:
+    visit.open()
+    visit.ask("Which teas are there?")
+    page = visit.page
+    page.locator(".chip").first.focus()
+    page.get_by_role("button", name="Why here?").click()
+    drawer = page.get_by_label("Why this answer")
+    drawer.locator("tr.here").wait_for()
+    assert "auto" in drawer.locator(".formula").first.inner_text()
+    drawer.get_by_role("tab", name="Trace").click()
+    drawer.get_by_text("search ·").first.wait_for()
+    drawer.get_by_role("tab", name="Settings").click()
+    drawer.get_by_label("Filter the settings").fill("connector")
+    drawer.get_by_text("assistants/tea/package.yao", exact=False).first.wait_for()
+    drawer.get_by_role("tab", name="Events").click()
+    drawer.get_by_label("Type").select_option("stream_end")
+    assert drawer.locator("details").count() == 1
+    drawer.get_by_role("tab", name="Check").click()
+    drawer.locator("details, p").first.wait_for()
+    page.keyboard.press("Escape")
+    assert drawer.is_hidden()
+
+
+@pytest.mark.browser
+def test_a_reader_without_the_scope_of_authors_sees_no_why(visit: Visit) -> None:
+    visit.open(key=OTHER)
+    visit.ask("Which teas are there?")
+    assert visit.page.get_by_role("button", name="Why?").count() == 0
+
+
+@pytest.mark.browser
+def test_a_person_without_chats_has_a_conversation_that_is_not_kept(visit: Visit) -> None:
+    visit.open(key=READER)
+    visit.ask("Which teas are there?")
+    visit.ask("And how long?")
+    assert visit.page.locator(".chip").count() == 4
+    assert visit.page.get_by_role("button", name="Helpful").count() == 0
+
+
+@pytest.mark.browser
+def test_chats_are_renamed_and_deleted(visit: Visit) -> None:
+    visit.open(key=OTHER)
+    visit.ask("Which teas are there?")
+    page = visit.page
+    chats = page.locator(".chats li.current")
+    chats.get_by_role("button").click()
+    page.get_by_label("Title").fill("<b>Teas</b>")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".chats li.current a", has_text="<b>Teas</b>").wait_for()
+    before = page.locator(".chats li").count()
+    chats.get_by_role("button").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete for ever?").click()
+    page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
+    assert page.locator(".chats li").count() == before - 1
+
+
+def test_everything_is_reached_with_the_keyboard_and_has_a_name(visit: Visit) -> None:
+    visit.open()
+    visit.ask("Which teas are there?")
+    page = visit.page
+    page.locator(".chip").first.focus()
+    page.locator(".card").wait_for()
+    page.keyboard.press("Tab")
+    assert (
+        page.locator("groundhook-chat").evaluate("e => e.shadowRoot.activeElement.textContent")
+        == "Open"
+    )
+    page.keyboard.press("Escape")
+    assert page.locator(".card").count() == 0
+    tree = page.locator("body").aria_snapshot()
+    for named in (
+        'complementary "Chats"',
+        'button "New chat"',
+        'log "Conversation"',
+        'button "Source: Assam"',
+        'textbox "Your question"',
+        'columnheader "Minutes"',
+    ):
+        assert named in tree, named
+    assert "button:" not in tree.replace("button: ", "")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_checker_of_accessibility_finds_nothing(
+    chromium: Browser, site: Served, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with visiting(chromium, site.url, color_scheme=scheme) as visit:
+        visit.open()
+        found = {"empty": axe.run(visit.page).response["violations"]}
+        visit.ask("Which teas are there?")
+        found["answer"] = axe.run(visit.page).response["violations"]
+        visit.page.get_by_role("button", name="Why?").click()
+        visit.page.locator(".drawer td").first.wait_for()
+        found["why"] = axe.run(visit.page).response["violations"]
+        visit.page.locator(".chip").first.click()
+        visit.page.get_by_role("dialog").get_by_role("cell", name="Assam").wait_for()
+        found["source"] = axe.run(visit.page).response["violations"]
+    said = [
+        f"{view}: {each['id']} {node['target']} {node['failureSummary']}"
+        for view, each_view in found.items()
+        for each in each_view
+        for node in each["nodes"]
+    ]
+    assert said == []
+
+
+@pytest.mark.browser
+def test_a_narrow_window_scrolls_in_one_direction(chromium: Browser, site: Served) -> None:
+    with visiting(chromium, site.url, viewport={"width": 320, "height": 640}) as visit:
+        visit.open()
+        visit.ask("Which teas are there?")
+        page = visit.page
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        talk = page.locator(".talk")
+        assert talk.evaluate("e => e.scrollWidth <= e.clientWidth")
+        page.get_by_role("button", name="Chats").click()
+        page.get_by_role("button", name="New chat").click()
+        page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
+
+
+@pytest.mark.browser
+def test_paragraphs_have_their_own_direction(visit: Visit) -> None:
+    visit.open("rtl")
+    visit.ask("מה השעה?")
+    direction = visit.page.locator(".prose p").evaluate("e => getComputedStyle(e).direction")
+    assert direction == "rtl"
+
+
+@pytest.mark.browser
+def test_a_long_chat_loads_its_earlier_messages_when_they_are_looked_for(visit: Visit) -> None:
+    visit.open("tea", OTHER)
+    request = visit.context.request
+    head = {"sec-fetch-site": "same-origin"}
+    chat = request.post(f"{visit.url}/api/chats", data={"assistant": "tea"}, headers=head).json()[
+        "id"
+    ]
+    for n in range(20):
+        request.post(
+            f"{visit.url}/api/chats/{chat}/turns", data={"text": f"Q {n}"}, headers=head
+        ).body()
+    visit.page.goto(f"{visit.url}/#a=tea&c={chat}")
+    visit.page.reload()
+    visit.page.locator(".ask p", has_text="Q 19").wait_for()
+    assert visit.page.locator("article.turn").count() == 15
+    visit.page.locator(".talk").evaluate("e => { e.scrollTop = 0; }")
+    visit.page.locator(".ask p", has_text="Q 0").wait_for(state="attached")
+    assert visit.page.locator("article.turn").count() == 20
+
+
+FOREIGN = """<!doctype html><meta charset="utf-8"><title>Shop</title>
+<style nonce="n">* { color: red !important; font-size: 40px; letter-spacing: 1em; text-transform: uppercase }
+button, p, div { display: none; position: fixed }</style>
+<script type="module" src="SERVER/widget.js"></script>
+<groundhook-chat assistant="tea" token="TOKEN"></groundhook-chat>"""
+
+
+def test_the_widget_works_in_a_page_of_another_site(
+    chromium: Browser, site: Served, shop: Shop
+) -> None:
+    shop.policy = (
+        f"default-src 'none'; script-src {site.url}; connect-src {site.url}; style-src 'nonce-n'"
+    )
+    shop.body = FOREIGN.replace("SERVER", site.url).replace("TOKEN", token("visitor"))
+    with visiting(chromium, site.url) as visit:
+        visit.allowed.add(shop.url)
+        page = visit.page
+        page.goto(f"{shop.url}/")
+        page.evaluate(
+            "window.told = []; for (const name of ['answer', 'citation', 'chat', 'error'])"
+            " addEventListener(`groundhook:${name}`, (event) => told.push([name, event.detail]))"
+        )
+        page.get_by_role("button", name="Which teas are there?", exact=True).click()
+        page.locator(".acts").wait_for()
+        paragraph = page.locator(".prose p").first
+        style = paragraph.evaluate(
+            "e => { const s = getComputedStyle(e);"
+            " return [s.display, s.position, s.textTransform, s.letterSpacing, s.fontSize]; }"
+        )
+        assert style == ["block", "static", "none", "normal", "16px"]
+        page.locator(".chip").first.click()
+        page.get_by_role("dialog").get_by_role("cell", name="Assam").wait_for()
+        told = page.evaluate("told")
+        assert {"answer", "citation", "chat"} == {name for name, _ in told}
+        assert "Some **words**" in next(
+            detail["content"] for name, detail in told if name == "answer"
+        )
+        assert page.get_by_role("button", name="Why?").count() == 0
+        page.locator("groundhook-chat").evaluate(
+            "e => { e.style.setProperty('--gh-accent', 'rgb(1, 2, 3)'); }"
+        )
+        colour = page.locator(".send").evaluate("e => getComputedStyle(e).backgroundColor")
+        assert colour == "rgb(1, 2, 3)"
+
+
+@pytest.mark.browser
+def test_a_widget_whose_token_ended_tells_the_site_and_goes_on(
+    chromium: Browser, site: Served, shop: Shop
+) -> None:
+    shop.policy = ""
+    shop.body = FOREIGN.replace("SERVER", site.url).replace("TOKEN", token(seconds=-600))
+    with visiting(chromium, site.url) as visit:
+        visit.allowed.add(shop.url)
+        page = visit.page
+        page.goto(f"{shop.url}/")
+        page.get_by_text("Please sign in").wait_for()
+        element = page.locator("groundhook-chat")
+        element.evaluate("(e, token) => e.setAttribute('token', token)", token())
+        page.get_by_role("button", name="Which teas are there?", exact=True).click()
+        page.locator(".acts").wait_for()
+
+
+def test_the_tokens_of_the_documents_are_accepted(site: Served) -> None:
+    text = (Path(__file__).parents[2] / "docs/page.md").read_text(encoding="utf-8")
+    source = text.partition("```python\n")[2].partition("```")[0]
+    made: dict[str, object] = {}
+    source = source.replace('os.environ["WIDGET_SECRET"]', json.dumps(SECRET))
+    exec(compile(source, "docs/page.md", "exec"), made)
+    with site.client("") as client:
+        bearer = made["widget_token"]("ann")  # type: ignore[operator]
+        me = client.get("/api/me", headers={"authorization": f"Bearer {bearer}"}).json()
+        assert me["user"] == "ann"
+
+
+@pytest.mark.browser
+def test_a_printed_conversation_has_its_sources_and_no_controls(visit: Visit) -> None:
+    visit.open()
+    visit.ask("Which teas are there?")
+    page = visit.page
+    page.emulate_media(media="print")
+    assert page.locator(".sources ol").is_visible()
+    assert page.locator(".box").is_hidden()
+    assert page.locator(".side").is_hidden()
+    assert page.get_by_role("button", name="Regenerate").is_hidden()
+
+
+@pytest.mark.browser
+def test_a_long_answer_is_drawn_whole(visit: Visit) -> None:
+    visit.open("long")
+    visit.ask("Tell me")
+    assert visit.page.locator(".prose > p").count() == 400
