@@ -217,17 +217,20 @@ async def start_child(
 
 def socket_of_child(descriptor: str) -> socket.socket:
     """Return a child's end of the socket pair, given its argument FD, and close every other
-    descriptor but the standard streams.
-
-    uvloop starts processes without closing what they inherit, and servers make the sockets on which
-    they listen inheritable.
-    """
+    descriptor that it inherited."""
     own = int(descriptor)
+    close_inherited(own)
+    return socket.socket(fileno=own)
+
+
+def close_inherited(*kept: int) -> None:
+    """Close every descriptor but the standard streams and those that are kept: a process calls it
+    when it begins. uvloop starts processes without closing what they inherit, and servers make the
+    sockets on which they listen inheritable."""
     for other in [int(file.name) for file in Path("/dev/fd").iterdir()]:
-        if other > 2 and other != own:
+        if other > 2 and other not in kept:
             with suppress(OSError):  # the descriptor by which the list was read
                 os.close(other)
-    return socket.socket(fileno=own)
 
 
 def describe(error: HostError) -> dict[str, Any]:

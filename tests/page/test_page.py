@@ -155,7 +155,13 @@ def test_what_was_typed_survives_a_reload(visit: Visit) -> None:
     visit.page.get_by_label("Your question").press_sequentially("Half a ques")
     visit.page.reload()
     visit.page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
-    assert visit.page.get_by_label("Your question").input_value() == "Half a ques"
+    question = visit.page.get_by_label("Your question")
+    assert question.input_value() == "Half a ques"
+    question.press("Enter")
+    visit.page.locator(".acts").wait_for()
+    visit.page.get_by_role("button", name="New chat", exact=True).click()
+    visit.page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
+    assert question.input_value() == ""
 
 
 def test_an_answer_is_regenerated_and_both_versions_stay(visit: Visit) -> None:
@@ -373,7 +379,7 @@ def test_a_narrow_window_scrolls_in_one_direction(chromium: Browser, site: Serve
         talk = page.locator(".talk")
         assert talk.evaluate("e => e.scrollWidth <= e.clientWidth")
         page.get_by_role("button", name="Chats").click()
-        page.get_by_role("button", name="New chat").click()
+        page.get_by_role("button", name="New chat", exact=True).click()
         page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
 
 

@@ -298,3 +298,26 @@ def test_saved_files_are_read_again_where_that_is_wanted(app: Path) -> None:
             pass
         answer = client.post("/api/turns", json={"assistant": "new", "text": "?"})
         assert sse(answer)[-1][1] == "stream_end"
+
+
+def test_a_server_that_is_killed_leaves_its_address_to_the_next(app: Path) -> None:
+    write(
+        app,
+        {
+            "kb/notes.kb.yao": '{ "name": "Notes" }',
+            "connectors/extractive.conn.yao": '{"type": "extractive"}',
+            "assistants/notes/package.yao": (
+                '{"name": "Notes", "connector": "extractive", "search": {"kb": true},'
+                ' "kb": {"collections": ["notes"]}}'
+            ),
+        },
+    )
+    with started(app) as (process, at):
+        port = at["url"].rpartition(":")[2]
+        with connected(at) as client:
+            # The worker of the vector engine begins, which outlives the server.
+            client.post("/api/turns", json={"assistant": "notes", "text": "What?"}).read()
+        process.kill()
+        process.wait()
+        with started(app, "--port", port) as (_, again), connected(again) as client:
+            assert client.get("/healthz").json() == {"ok": True}

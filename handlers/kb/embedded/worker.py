@@ -29,6 +29,7 @@ from typing import IO, Any
 import anyio
 import portalocker
 
+from groundhook.core.workers import close_inherited
 from groundhook.handlers.kb.embedded.folder import identity
 from groundhook.handlers.kb.embedded.requests import Requests
 
@@ -132,6 +133,8 @@ def _has(address: Path, own: Mapping[str, Any]) -> bool:
 
 def main(state: str, idle_s: str) -> int:
     """Start the worker in the background and return LISTENS, BUSY, KILLED or FAILED."""
+    # The worker outlives a server whose address it would hold.
+    close_inherited()
     outcome, report = os.pipe()
     if worker := os.fork():
         os.close(report)

@@ -143,6 +143,7 @@ export class GroundhookChat extends HTMLElement {
     if (edited) this.#cut(this.turns.indexOf(edited));
     this.#add(turn);
     this.input.value = "";
+    this.#saveDraft(); // before the chat has an id, under which another draft would be kept
     this.#grow();
     await this.#run(turn, async (following) => {
       const search = this.mode.value === "" ? {} : { search: this.mode.value === "on" };
@@ -237,6 +238,7 @@ export class GroundhookChat extends HTMLElement {
     if (error instanceof Problem && error.code === "chat_busy") {
       // Another tab asks in this chat: follow that turn, and keep the question.
       this.input.value = turn.question;
+      this.#saveDraft();
       queueMicrotask(() => this.start());
       return;
     }

@@ -166,7 +166,7 @@ function section(citation, reading) {
       h("b", { dir: "auto" }, item.title || place(item)),
       h("span", null, how.filter(Boolean).join(" · ")),
     ),
-    item.content && h("q", { class: "passage", dir: "auto" }, shortened(item.content)),
+    item.content && h("q", { class: "passage", dir: "auto" }, shortened(item)),
     citation.verdict === "earlier" &&
       h("span", { class: "note" }, `Found for an earlier answer${before ? `: “${before}”` : ""}`),
     (citation.missing ?? []).length > 0 &&
@@ -185,8 +185,15 @@ function section(citation, reading) {
   );
 }
 
-/** @param {string} text */
-function shortened(text) {
-  const plain = text.trim();
+/**
+ * Return the beginning of a passage for a glance. Of prose, the lines of a paragraph are joined and
+ * the heading, which the title says, is left out.
+ * @param {Item} item
+ */
+function shortened(item) {
+  let plain = item.content.trim();
+  if (item.type === "kb" || item.type === "web") {
+    plain = plain.replace(/^#+ .*\n+/, "").replace(/([^\n|])\n(?=[^\s|>#*+-])/g, "$1 ");
+  }
   return plain.length > 420 ? `${plain.slice(0, 420)}…` : plain;
 }
