@@ -133,6 +133,16 @@ def test_no_test_module_is_imported() -> None:
     assert found == set()
 
 
+def test_only_a_hang_reaches_the_bounds_of_tests() -> None:
+    short = {
+        f"{name}: fail_after({seconds})"
+        for name, path in modules("tests")
+        for seconds in re.findall(r"fail_after\(([\d.]+)\)", path.read_text(encoding="utf-8"))
+        if float(seconds) < 30
+    }
+    assert short == set()
+
+
 def test_every_init_is_empty() -> None:
     inits = [
         path
