@@ -551,7 +551,7 @@ READS_OWN_JSON = {
     "host.config.jsonc": "files of an app, with the place of an error",
     "host.sync.state": "a table that it wrote",
     "host.testing.cassette": "recordings of tests",
-    "toolkits.catalogue.source": "a file of the operator, with the place of an error",
+    "toolkits.catalogue.kit": "a file of the operator, with the place of an error",
 }
 
 

@@ -1,5 +1,11 @@
 """The web source: it turns a question into search words, calls a search provider or a delegate, and
-reads the first pages of the results if configured."""
+reads the first pages of the results if configured.
+
+The step from a question to search words: by the built-in rules, or by the delegate in
+`uses.keyword`.
+
+Web search by an assistant or an MCP tool, as a provider for one search.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +28,107 @@ from groundhook.core.registry import Registry
 from groundhook.core.source_settings import WebSettings
 from groundhook.core.trace import span
 from groundhook.core.types.closing import OnClose
+from groundhook.core.types.delegation import KeywordAsk, WebAsk
 from groundhook.core.types.search import Item, SearchRequest
+from groundhook.core.types.uses import KEYWORD, WEB
 from groundhook.core.types.web_providers import (
     ABILITIES,
     Ability,
     WebAccess,
     WebEngine,
+    WebHit,
     WebProvider,
     WebQuery,
 )
-from groundhook.handlers.web.delegated import MAX_RESULTS, DelegateSearch
 from groundhook.handlers.web.items import items_of
+from groundhook.handlers.web.keywords import Keywords, extract, from_weighted
 from groundhook.handlers.web.pages.pages import PageReader
 from groundhook.handlers.web.providers.calls import ProviderCalls
 from groundhook.handlers.web.providers.choice import choose_provider
-from groundhook.handlers.web.search_words import search_words
 from groundhook.handlers.web.urls import bare
+
+MAX_RESULTS = 50  # largest limit that a delegate receives
+
+
+class DelegateSearch:
+    """A provider for one search of one turn. `delegate` is an assistant's id or
+    `mcp:<server>[.<tool>]`. Its answers depend on the turn's user and are not cached."""
+
+    def __init__(self, delegate: str, scope: Scope) -> None:
+        self._delegate = delegate
+        self._scope = scope
+
+    async def search(self, ask: WebQuery, /) -> list[WebHit]:
+        """Return the delegate's pages. Raises SourceError if it fails."""
+        arguments = WebAsk(
+            query=ask.query,
+            limit=ask.limit,
+            sites=ask.sites,
+            exclude_sites=ask.exclude_sites,
+            time_range=ask.time_range,
+            language=ask.language,
+        )
+        try:
+            answer = await self._scope.delegates.ask(
+                WEB,
+                self._delegate,
+                arguments,
+                timeout_ms=max(int(ask.timeout * 1000), 1),
+                hint="search.web.timeout_ms",
+            )
+        except DelegateError as exc:
+            raise SourceError(exc.message, hint=exc.hint) from exc
+        return [
+            WebHit(
+                url=page.url,
+                title=page.title,
+                content=page.content,
+                score=page.score,
+                published=page.published,
+            )
+            for page in answer.results
+        ]
+
+
+async def search_words(question: str, scope: Scope) -> str:
+    """Return the query for a search engine. If the delegate fails, the built-in rules replace it
+    with a warning."""
+    settings = scope.settings.keyword
+    with span("keywords", label=scope.uses.keyword) as node:
+        keywords = None
+        if scope.uses.keyword != "builtin":
+            try:
+                keywords = await _ask_delegate(question, scope)
+            except DelegateError as exc:
+                node.fail(str(exc))
+                await scope.warn(exc.code, f"{exc}; the built-in keywords were used")
+        keywords = keywords or extract(
+            question, most=settings.max_keywords, language=settings.language
+        )
+        node.data |= {
+            "query": keywords.query,
+            "keywords": list(keywords.phrases),
+            "weights": list(keywords.weights),
+        }
+    return keywords.query
+
+
+async def _ask_delegate(question: str, scope: Scope) -> Keywords:
+    settings = scope.settings.keyword
+    arguments = KeywordAsk(
+        query=question, max_keywords=settings.max_keywords, language=settings.language
+    )
+    answer = await scope.delegates.ask(
+        KEYWORD,
+        scope.uses.keyword,
+        arguments,
+        timeout_ms=settings.timeout_ms,
+        hint="search.keyword.timeout_ms",
+    )
+    return from_weighted(
+        [(keyword.k, keyword.w) for keyword in answer.keywords], most=settings.max_keywords
+    )
+
 
 # The warning for a provider without an ability that a request needs.
 _UNSUPPORTED: dict[Ability, str] = {

@@ -3,6 +3,8 @@
 async with open_host("path/to/app") as host:
     async with host.stream("docs", "What is a hook?") as events:
         async for event in events: ...
+
+Tuning of Python's garbage collector for a process that serves an app.
 """
 
 from __future__ import annotations
@@ -46,7 +48,6 @@ from groundhook.handlers.kb.reading.html import markdown_of
 from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared_embedders
 from groundhook.host.app.connectors import Connectors
-from groundhook.host.app.gc_tuning import frozen_heap
 from groundhook.host.app.host import Host
 from groundhook.host.app.parts import RERANKER, make_part, named_tool
 from groundhook.host.app.plugins import (
@@ -80,6 +81,21 @@ if TYPE_CHECKING:
     from groundhook.host.app.exact_texts import ExactTexts
     from groundhook.host.chats.ports import ChatStore
     from groundhook.host.sync.engine import SyncEngine
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def frozen_heap() -> Iterator[None]:
+    """Exclude the objects that exist now from garbage collection while the block runs. The parts of
+    an app live as long as its host; each scan of them would stop all turns for 50 ms."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
 
 CHATS_FILE = "chats.sqlite"  # in the state folder
 CLOSING_TIME = 5.0  # seconds that the parts of plug-ins get to close

@@ -2,7 +2,10 @@
 question best.
 
 `host.llm.questions` parses the question, `host.llm.extract` chooses what to quote,
-`host.llm.compose` writes the answer. This module streams the text.
+`host.llm.extractive` writes the answer. This module streams the text.
+
+Writes an answer of quotations: Markdown, with a citation after every passage. Other modules
+choose the quotations.
 """
 
 from __future__ import annotations
@@ -10,13 +13,145 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from textwrap import indent
 
 import anyio.lowlevel
 
 from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
-from groundhook.core.types.search import Item, SourceType
+from groundhook.core.types.search import PLACES, Item, SourceType
 from groundhook.host.llm import extract, passages, questions
-from groundhook.host.llm.compose import compose
+from groundhook.host.llm.passages import Quote, near
+
+MOST_ROWS = 8
+
+NOTHING = "No language model is configured: answers quote sources, and "
+HOW_TO_GET_MORE = (
+    "For an answer in free words, describe a language model in `connectors/<name>.conn.yao`"
+    ' (`"type": "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under'
+    " `options`) and name it as the assistant's `connector`."
+)
+
+
+def compose(
+    quotes: Sequence[Quote],
+    references: Sequence[Item],
+    *,
+    direct: bool,
+    failed: Sequence[SourceType] = (),
+) -> str:
+    """Return the answer: a line that names its kind, the database records with one on each line,
+    then each source's title with its passages in the order of the source. The source with the best
+    passage comes first. Searches of the sources `failed` failed, which the answer says."""
+    records = [item for item in references if item.type == "db"]
+    parts = _record_parts(records) if records else []
+    if quotes:
+        parts.append(_opening(direct, after_records=bool(records)))
+    by_title: dict[str, list[Quote]] = {}
+    for quote in quotes:
+        by_title.setdefault(_title(references[quote.item]), []).append(quote)
+    parts += [_source(title, mine, references) for title, mine in by_title.items()]
+    failure = f"search of {' and '.join(PLACES[each] for each in failed)} failed"
+    if not parts:
+        reason = f"there are none: the {failure}." if failed else "none was found."
+        return f"{NOTHING}{reason}\n\n{HOW_TO_GET_MORE}"
+    if failed:
+        parts.append(f"The {failure}: its results are missing.")
+    return "\n\n".join(parts)
+
+
+def _record_parts(records: Sequence[Item]) -> list[str]:
+    these = "the record" if len(records) == 1 else "the best records"
+    lines = [f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]]
+    parts = [f"No language model is configured; {these} that the search found:", "\n".join(lines)]
+    if len(records) > MOST_ROWS:
+        parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} records.")
+    return parts
+
+
+def _source(title: str, quotes: Sequence[Quote], references: Sequence[Item]) -> str:
+    """Return the passages of the items of one title, the item of the best passage first."""
+    items = list(dict.fromkeys(quote.item for quote in quotes))
+    ordered = sorted(quotes, key=lambda quote: (items.index(quote.item), quote.place))
+    lines = [
+        f"{_format(quote)}{references[quote.item].citation_id}".rstrip()
+        for quote in _join_neighbours(ordered)
+    ]
+    return "\n".join([f"**{title}**", *lines] if title else lines)
+
+
+def _join_neighbours(quotes: Sequence[Quote]) -> list[Quote]:
+    """Return the passages with those joined that follow each other in one item without anything in
+    between."""
+    joined: list[Quote] = []
+    for quote in quotes:
+        before = joined[-1] if joined else None
+        follows = before is not None and before.item == quote.item and before.end + 1 == quote.place
+        if (
+            before
+            and follows
+            and near(before.closes, quote.opens)
+            and not (before.entries or quote.entries or before.code or quote.code)
+        ):
+            joined[-1] = replace(
+                quote, place=before.place, opens=before.opens, text=f"{before.text} {quote.text}"
+            )
+        else:
+            joined.append(quote)
+    return joined
+
+
+def _format(quote: Quote) -> str:
+    """Return a passage as a list entry, up to the space before its marker. A code fence gets a line
+    of its own, since `host.search.citations.reader` does not recognise one after a bullet."""
+    if not quote.code:
+        return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
+    code = "\n\n".join(quote.entries or [quote.text])
+    fence = max(["```", *(f"{run}`" for run in re.findall("`{3,}", code))], key=len)
+    block = "\n".join([fence, code, fence, ""])
+    return f"- {quote.text}\n{indent(block, '  ')}  " if quote.entries else block
+
+
+def record(item: Item) -> str:
+    """Return a database record as one line: its title, then the rest of its content, or its fields
+    when the content has nothing else."""
+    title = _title(item)
+    shown = {item.title, str(item.record_id), *item.title.split(", ")}
+    fields = [
+        f"{name}: {value}"
+        for name, value in (item.data or {}).items()
+        if value is not None and not name.startswith("__")
+    ]
+    for details in (item.content.splitlines(), fields):
+        if lines := [
+            _abbreviate(line)
+            for line in details
+            if shown.isdisjoint((line, line.partition(": ")[2]))
+        ]:
+            line = "; ".join(lines[:10])
+            return f"**{title}** – {line}" if title else line
+    return f"**{title}**"
+
+
+def _abbreviate(value: str) -> str:
+    text = " ".join(value.split())
+    return text if len(text) <= 160 else text[:159].rstrip() + "…"
+
+
+def _title(item: Item) -> str:
+    return " ".join(item.title.split()).replace("**", "")
+
+
+def _opening(direct: bool, *, after_records: bool) -> str:
+    if after_records:
+        return "From the other sources:"
+    if direct:
+        return "No language model is configured; these passages answer best:"
+    return (
+        "No language model is configured, and no passage answers this directly. The nearest"
+        " passages:"
+    )
+
 
 NAME = "extractive"
 LONGEST_QUESTION = 8000  # characters

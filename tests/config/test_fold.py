@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.config.fold import fold
+from groundhook.host.config.resolve import fold
 
 keys = st.sampled_from(["a", "b", "c", "d"])
 leaves = (

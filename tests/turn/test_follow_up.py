@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundhook.host.turn.follow_up import LONGEST, stand_alone
-from groundhook.host.turn.follow_up_carrying import MOST_CARRIED
+from groundhook.host.turn.follow_up import LONGEST, MOST_CARRIED, stand_alone
 
 CHAIN = "Which oil does a bicycle chain need?"
 

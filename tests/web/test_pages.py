@@ -19,8 +19,13 @@ from groundhook.core.errors import IngestError
 from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.types.search import Item
 from groundhook.handlers.web.pages.extract import decode_text
-from groundhook.handlers.web.pages.passages import SIZE, best_passage, split_passages, terms
-from groundhook.handlers.web.pages.reader import read_page
+from groundhook.handlers.web.pages.reader import (
+    SIZE,
+    best_passage,
+    read_page,
+    split_passages,
+    terms,
+)
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
 from tests.parts.web_asking import Asking
 

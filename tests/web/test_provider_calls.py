@@ -15,8 +15,7 @@ from groundhook.core.errors import SourceError, SourceRateLimited, SourceRefused
 from groundhook.core.source_settings import WebSettings
 from groundhook.core.types.web_providers import WebHit, WebQuery
 from groundhook.handlers.web.cache import Cache
-from groundhook.handlers.web.providers.breaker import Breaker
-from groundhook.handlers.web.providers.calls import ProviderCalls, cache_key
+from groundhook.handlers.web.providers.calls import Breaker, ProviderCalls, cache_key
 
 NO_CACHE = WebSettings.model_validate(
     {"retries": 0, "cache": {"enabled": False}, "breaker": {"failures": 3, "pause_s": 10}}

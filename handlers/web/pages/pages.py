@@ -2,17 +2,19 @@
 only, and as robots.txt allows.
 
 A page that cannot be read keeps the search engine's snippet, with a warning that says why.
+
+The robots.txt of sites (RFC 9309), fetched at most once an hour.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import anyio
 
-from groundhook.core.errors import HostError, SourceError, SourceTimeout, UsageError
+from groundhook.core.errors import HostError, IngestError, SourceError, SourceTimeout, UsageError
 from groundhook.core.ports import ClientOf, Scope
 from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.settings import HttpSettings
@@ -24,10 +26,72 @@ from groundhook.handlers.web.cache import Cache
 from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.items import clean
 from groundhook.handlers.web.pages.extract import READABLE
-from groundhook.handlers.web.pages.reader import read_page
-from groundhook.handlers.web.pages.robots import AGENT, Robots
+from groundhook.handlers.web.pages.reader import is_allowed, read_page
 from groundhook.handlers.web.single_flight import SingleFlight
 from groundhook.handlers.web.urls import canonical, followable
+
+AGENT = "groundhook"
+LIFETIME = 3600.0  # seconds in the cache; RFC 9309, section 2.4: at most a day
+MAX_SITES = 1000  # in the cache
+MAX_KB = 500  # kB; RFC 9309, section 2.5: a crawler must read at least this much
+
+
+class Robots:
+    """The rules of all sites for the user agent AGENT. One per app; `clock` returns seconds."""
+
+    def __init__(
+        self, client_of: ClientOf, readers: ReaderPool, clock: Callable[[], float]
+    ) -> None:
+        self._client_of = client_of
+        self._readers = readers
+        self._clock = clock
+        self._cache: Cache[str | SourceError] = Cache()
+        self._in_flight: SingleFlight[str | SourceError] = SingleFlight()
+
+    async def allowed(self, url: str, settings: PageSettings) -> bool:
+        """Return whether robots.txt allows the page at `url`. Raises SourceError when robots.txt
+        cannot be fetched or parsed; the page must not be read then."""
+        parts = urlsplit(url)
+        site = f"{parts.scheme}://{parts.netloc}"
+        key = (site, settings)
+        rules = self._cache.get(key, self._clock())
+        if rules is None:
+            rules, _ = await self._in_flight.run(key, lambda: self._fetch_robots(site, settings))
+            self._cache.put(key, rules, expires=self._clock() + LIFETIME, max_entries=MAX_SITES)
+        if isinstance(rules, SourceError):
+            raise rules
+        if not rules.strip():
+            return True
+        try:
+            return await self._readers.call(is_allowed, rules, AGENT, url)
+        except IngestError as exc:
+            raise SourceError(f"its site's robots.txt cannot be parsed: {exc.message}") from exc
+
+    async def _fetch_robots(self, site: str, settings: PageSettings) -> str | SourceError:
+        """Return the file, "" if it does not exist (4xx), or the error if it is unreachable
+        (section 2.3.1: then no page may be read)."""
+        client = self._client_of(
+            HttpSettings(
+                hosts=("*", *settings.hosts),
+                timeout_ms=settings.timeout_ms,
+                max_kb=MAX_KB,
+                redirects=5,
+            )
+        )
+        try:
+            answer = await client.request(
+                "GET", f"{site}/robots.txt", headers={"user-agent": AGENT}
+            )
+        except SourceError as exc:
+            return SourceError(f"its site's robots.txt cannot be fetched: {exc.message}")
+        if answer.status < 300:
+            return answer.text
+        if 400 <= answer.status < 500:
+            return ""
+        return SourceError(
+            f"its site answers with status {answer.status} for robots.txt, so the page is not read"
+        )
+
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST = 200_000  # characters of a whole page

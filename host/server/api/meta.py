@@ -1,8 +1,11 @@
-"""Endpoints about the server: health, who is asking, assistants, search, signing in."""
+"""Endpoints about the server: health, who is asking, assistants, search, signing in.
+
+What a program finds at the address of the server: its endpoints, and how to ask. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,13 +24,49 @@ from groundhook.host.config.tree import assistants as assistants_in
 from groundhook.host.output.dialects.native import readable
 from groundhook.host.server import request_body
 from groundhook.host.server.api import page_files
-from groundhook.host.server.api.index import index_document
 from groundhook.host.server.api.openapi import openapi_document
 from groundhook.host.server.identity import sign_in_link
 from groundhook.host.server.identity.caller import of_key
 from groundhook.host.server.identity.client_addresses import is_loopback, network
 from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.serving import Call, Endpoint
+
+DOCS = "groundhook docs http"
+SIGN_IN = (
+    "send `Authorization: Bearer <key>`;"
+    " `groundhook serve` prints a key, `groundhook keys` adds one"
+)
+
+
+def index_document(endpoints: Sequence[Endpoint], url: str) -> dict[str, Any]:
+    """Return the index of a server at an address, for programs."""
+    return {
+        "name": "Groundhook",
+        "docs": DOCS,
+        "openapi": f"{url}/openapi.json",
+        "sign_in": SIGN_IN,
+        "example": _example(url),
+        "endpoints": [
+            {
+                "method": each.method,
+                "path": _path(each),
+                "scope": None if each.open else each.scope or "any",
+                "about": each.about,
+            }
+            for each in endpoints
+        ],
+    }
+
+
+def _example(url: str) -> str:
+    return (
+        f'curl -N {url}/api/turns -H "Authorization: Bearer $KEY" -H \'Content-Type:'
+        ' application/json\' -d \'{"assistant": "NAME", "text": "What can you help me with?"}\''
+    )
+
+
+def _path(endpoint: Endpoint) -> str:
+    return endpoint.path.replace(":path", "")
 
 
 class AssistantInfo(Value):

@@ -1,6 +1,10 @@
 """The tools that an MCP client may call: those of an assistant or of the app, `ask` (a whole turn),
 and, for chat clients that connect sources, `search` and `fetch`. Knows no SDK. Every call has the
-identity of its caller."""
+identity of its caller.
+
+Runs a whole turn for an MCP client. The answer has numbered citations and a link to each source.
+Knows no SDK.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,25 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 import anyio
 from pydantic import BaseModel
 
-from groundhook.core.audience import NOT_PERMITTED, TOOL_FAILED
+from groundhook.core.audience import NOT_PERMITTED, TOOL_FAILED, for_readers
 from groundhook.core.errors import HostError, NotPermitted, UnknownName, UsageError
 from groundhook.core.exception_groups import unwrap_exception_groups
-from groundhook.core.types.events import Event, ToolProgress
+from groundhook.core.types.events import Cited, Event, SearchComplete, SearchStart, ToolProgress
 from groundhook.core.types.tools import ABOUT_THE_REQUEST, ToolInfo, ToolOutcome
 from groundhook.host.app.host import Host
 from groundhook.host.app.requests import validated
-from groundhook.host.server.mcp.ask import ask
+from groundhook.host.output.dialects import fold, native
+from groundhook.host.output.dialects.audience import Audience
+from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.sources import McpSources, Unavailable
 from groundhook.host.server.mcp.values import (
+    RESOURCES,
     AskArguments,
     BatchArguments,
     FetchArguments,
@@ -39,6 +47,69 @@ from groundhook.host.server.mcp.values import (
 )
 from groundhook.host.server.problems import Refused
 from groundhook.host.tools.toolkits import qualified
+
+
+async def ask(
+    host: Host, assistant: str, question: str, caller: McpCaller, report: Report, public_url: str
+) -> McpAnswer:
+    """Run a turn and return its answer; report its searches while they run. Raises HostError for a
+    turn that cannot begin."""
+    # Without an address of the server, a path below it would lead a client nowhere.
+    reduced = Audience(public_url=public_url).of if public_url else for_readers
+    whole = native.Whole()
+    chat = OpenAIChat(id="", model="", created=0, public_url=public_url)
+    gathered, sent, text, steps = whole.begin(), chat.begin(), "", 0
+    async with (
+        caller.admit(),
+        host.stream(assistant, question, identity=caller.identity) as events,
+    ):
+        async for event in events:
+            seen = reduced(event)
+            if seen is None:
+                continue
+            gathered, _ = whole.step(gathered, seen)
+            sent, pieces = chat.step(sent, seen)
+            text += _content(pieces)
+            if isinstance(seen, SearchStart | SearchComplete):
+                steps += 1
+                await report(steps, None, _step_of(seen))
+    answer = native.answer(gathered)
+    if answer.error is not None and not text:
+        return McpAnswer(text=answer.error.message, failed=True)
+    cited = [(_link(one), one.title) for one in answer.citations if _link(one)]
+    return McpAnswer(
+        text=text,
+        structured=answer.model_dump(mode="json"),
+        links=list(dict.fromkeys(cited)),
+    )
+
+
+def _content(pieces: Sequence[fold.Piece]) -> str:
+    return "".join(
+        choice["delta"].get("content", "")
+        for piece in pieces
+        if isinstance(piece.data, dict)
+        for choice in piece.data.get("choices", ())
+    )
+
+
+def _step_of(event: SearchStart | SearchComplete) -> str:
+    if isinstance(event, SearchStart):
+        return f"searching: {event.query}"
+    return "the search failed" if event.error else f"found {event.total}"
+
+
+def _link(cited: Cited) -> str:
+    """Return where a client can read a source: its address, or the resource of a document or
+    record."""
+    if cited.url.startswith(("http://", "https://")):
+        return cited.url
+    if cited.type == "db" and cited.model and cited.record_id is not None:
+        return f"{RESOURCES}db/{cited.model}/{quote(str(cited.record_id))}"
+    if cited.type != "kb" or not cited.collection or not cited.document_id:
+        return ""
+    return f"{RESOURCES}kb/{cited.collection}/{quote(cited.document_id)}"
+
 
 _UNREPORTED = 64  # events of progress that wait for a slow client
 _OPTIONAL = ("batch_fetch", "search_documents")  # the app's own tools of these names replace them

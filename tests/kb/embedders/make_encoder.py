@@ -18,7 +18,7 @@ from typing import Any
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from groundhook.handlers.kb.embedders.e5.file import BLOCK
-from groundhook.handlers.kb.embedders.e5.weights import IN_FLOATS, Arithmetic
+from groundhook.handlers.kb.embedders.e5.session import IN_FLOATS, Arithmetic
 
 FOLDER = Path(__file__).parents[3] / "handlers/kb/embedders/e5"
 HIDDEN, INNER, HEADS, LAYERS, EPSILON = 384, 1536, 12, 12, 1e-12

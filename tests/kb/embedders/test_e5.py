@@ -21,8 +21,7 @@ from groundhook.handlers.kb.embedders.e5.file import (
     UnknownWeights,
     open_model,
 )
-from groundhook.handlers.kb.embedders.e5.session import Session
-from groundhook.handlers.kb.embedders.e5.weights import Arithmetic
+from groundhook.handlers.kb.embedders.e5.session import Arithmetic, Session
 from tests.kb.embedders.make_encoder import FOLDER, graph
 
 ROOT = Path(__file__).parents[3]

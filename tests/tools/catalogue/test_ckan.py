@@ -16,9 +16,9 @@ from groundhook.core.types.sync import SyncReport, SyncSettings
 from groundhook.host.sync.engine import SyncEngine
 from groundhook.host.web_client.clients import open_web_clients
 from groundhook.toolkits.catalogue.ckan import Portal
+from groundhook.toolkits.catalogue.kit import PortalSource
 from groundhook.toolkits.catalogue.packages import PackageReader
 from groundhook.toolkits.catalogue.settings import CatalogueCollections, CatalogueSource
-from groundhook.toolkits.catalogue.source import PortalSource
 from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Answer, Cut, Html, Json, Reply
 from tests.sync.conftest import Clock, Shelf
