@@ -1,10 +1,10 @@
 """Settings of an assistant, with every default.
 
 A layer is a partial document with these keys. It is validated by itself against these models and
-folded as plain data (`host.config.resolve`); the result is a `Settings` without gaps. The settings of
-a whole app are in `core.app_settings`, those of each source in `core.source_settings`,
-those of the server in `core.server_settings`, those of a type of toolkit in its own folder
-below `toolkits/`.
+folded as plain data (`host.config.resolve`); the result is a `Settings` without gaps. The settings
+of a whole app are in `core.app_settings`, those of each source in `core.source_settings`, those of
+the server in `core.server_settings`, those of a type of toolkit in its own folder below
+`toolkits/`.
 
 If a field has several names, the first one is its own: messages and `host.config.normalise` rely on
 it.
