@@ -27,7 +27,7 @@ _LONGEST_WORD = 64  # characters before a terminator that can belong to its word
 def _after_ordinal() -> re.Pattern[str]:
     """Return the pattern of a word that a number with a full stop belongs to: "3. Auflage"."""
     words = "|".join(map(re.escape, sorted(all_words("after ordinals"))))
-    return re.compile(rf"\s{0, 64}+(?:{words})\b", re.I)
+    return re.compile(rf"\s{{0,64}}+(?:{words})\b", re.I)
 
 
 def spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
