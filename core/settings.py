@@ -65,7 +65,7 @@ class QuerySettings(Value):
     )
     strict: bool = Field(
         default=False,
-        description="A word of the question without a meaning in the query is an error",
+        description="A question that is not understood whole (`certainty: sure`) is an error",
     )
     timeout_ms: int = Field(
         default=6000,

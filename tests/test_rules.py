@@ -47,9 +47,6 @@ MOST_BRANCHES = 15  # cyclomatic complexity as radon counts it, with `and`, `or`
 # Functions that await being taken apart, with their branches today.
 TO_SIMPLIFY = {"bench.calibrate.sample": 18, "bench.passages.from_documents": 17}
 
-# A production of the grammar is understood at a glance.
-FEWER_BRANCHES = {"handlers.db.question.": 12}
-
 # A large dependency → the modules, or packages of modules, that may import it, at the top or inside
 # a function.
 IMPORTERS = {
@@ -183,17 +180,12 @@ def complexities(path: Path) -> Iterator[tuple[str, int]]:
             yield from each(block, block.classname)
 
 
-def _most_branches(name: str) -> int:
-    limits = (most for start, most in FEWER_BRANCHES.items() if name.startswith(start))
-    return next(limits, MOST_BRANCHES)
-
-
 def test_no_function_has_more_branches_than_a_person_follows() -> None:
     branches = {
         f"{name}.{function}": complexity
         for name, path in modules(*PRODUCT, "bench", "scripts")
         for function, complexity in complexities(path)
-        if complexity > _most_branches(name)
+        if complexity > MOST_BRANCHES
     }
     assert branches == TO_SIMPLIFY
 

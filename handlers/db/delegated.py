@@ -22,7 +22,6 @@ from groundhook.handlers.db.dialect import translate
 from groundhook.handlers.db.model.schema import Field, Schema
 from groundhook.handlers.db.query.dsl import QueryDSL, parse
 from groundhook.handlers.db.query.linter import lint
-from groundhook.handlers.db.question.reading import Reading
 
 MAX_TRIES = 3  # the first, and two with the linter's problems
 MAX_QUERIES = 5  # in one answer
@@ -30,8 +29,8 @@ MAX_QUERIES = 5  # in one answer
 
 async def read_by_delegate(
     delegate: str, request: SearchRequest, schemas: Mapping[str, Schema], limit: int, scope: Scope
-) -> list[Reading]:
-    """Return the delegate's queries for the question. Raises DelegateError."""
+) -> tuple[list[QueryDSL], tuple[str, ...]]:
+    """Return the delegate's queries for the question, and its warnings. Raises DelegateError."""
     models = list(request.models or ())
 
     def wrong(answer: QueryAnswer) -> str:
@@ -58,7 +57,7 @@ async def read_by_delegate(
     written = [translate(raw) for raw in answer.queries]
     queries = [parse({**raw, "model": _model(raw, models, schemas)}) for raw in written]
     notes = tuple(f"{delegate}: {text}" for text in answer.warnings)
-    return [_reading(query, notes if number == 0 else ()) for number, query in enumerate(queries)]
+    return queries, notes
 
 
 def describe_model(schema: Schema) -> dict[str, Any]:
@@ -112,14 +111,3 @@ def _model(raw: Mapping[str, Any], models: Sequence[str], schemas: Mapping[str, 
         if name in (id, short) or str(name).replace("_", " ") in schemas[id].names:
             return id
     raise UnknownName("model", str(name), models)
-
-
-def _reading(query: QueryDSL, notes: tuple[str, ...]) -> Reading:
-    return Reading(
-        dsl=query,
-        understood=(),
-        not_understood=(),
-        notes=notes,
-        named_at=None,
-        requests_something=True,
-    )

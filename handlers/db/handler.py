@@ -1,14 +1,14 @@
 """The database source: it turns a question and the caller's conditions into queries on the models,
 and records into items.
 
-The built-in grammar (`handlers.db.question`) or the delegate in `uses.query` reads the question.
+The built-in reader (`handlers.db.question`) or the delegate in `uses.query` reads the question.
 The handler computes what the identity may read of every model of a query (`Permits`), and passes it
 with each query; `joins.row_limits` adds these limits to every statement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,10 +29,12 @@ from groundhook.core.types.query_language import Where
 from groundhook.core.types.search import (
     Item,
     RecordQuery,
+    SearchAccount,
     SearchRequest,
 )
 from groundhook.handlers.db.delegated import read_by_delegate
-from groundhook.handlers.db.items import items_of, less_certain
+from groundhook.handlers.db.items import items_of
+from groundhook.handlers.db.judged import Answer, declined, judged
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.offers import Offers
 from groundhook.handlers.db.permission import permit_for
@@ -41,16 +43,14 @@ from groundhook.handlers.db.query.joins import Permits
 from groundhook.handlers.db.query.linter import checked_with_warnings
 from groundhook.handlers.db.query.request_query import (
     merge,
-    requests_words,
     unknown_field,
-    with_any_word,
-    without_words,
 )
 from groundhook.handlers.db.query.statement import ROWS
 from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.lexicons import Lexicons
-from groundhook.handlers.db.question.reading import Reading, read_question
+from groundhook.handlers.db.question.reading import read_question
+from groundhook.handlers.db.question.scope import Offer
+from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.store import QueryResult, Store
 
 
@@ -58,91 +58,107 @@ class DBHandler:
     """Searches the models of one database. Implements `core.ports.Handler`."""
 
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
-        self._store, self._models, self._lexicons = store, models, Lexicons()
+        self._store, self._models = store, models
         self._offers = Offers(store, models)
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return records of `request.models`, best first. `SourceResult.dsl` is the query, or
-        {"queries": […]} for several models. Raises SourceError, and NotPermitted if the identity
+        {"queries": […]} for several models; `account` says how the question was read. A question
+        that is not understood has no records. Raises SourceError, and NotPermitted if the identity
         may see none of the models."""
         self._require_models(request.models)
         limit = request.limit or scope.settings.db.max_results
-        readings, checked = await self._build_queries(request, limit, scope)
-        if not readings:
-            await scope.warn(
-                "db_query_words",
-                "no part of the question matches the models; nothing was searched",
+        if scope.uses.query != "builtin":
+            try:
+                return await self._search_delegated(request, limit, scope)
+            except DelegateError as exc:
+                await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
+        return await self._search_read(request, limit, scope)
+
+    async def _search_delegated(
+        self, request: SearchRequest, limit: int, scope: Scope
+    ) -> SourceResult:
+        """Run the queries that an assistant or a tool writes. Raises DelegateError."""
+        delegate = scope.uses.query
+        with span("dsl_build", "query from the question", query=request.query) as node:
+            queries, notes = await read_by_delegate(
+                delegate, request, self._store.schemas, limit, scope
             )
-            return SourceResult(total=0)
-        for code, message in query_warnings(request, readings, checked):
+            merged = [merge(request, query, limit) for query in queries]
+            checked = self._check_all(await self._with_known_fields(request, merged, scope))
+            node.data.update(dsl=[one.query.wire() for one in checked])
+        for note in notes:
+            await scope.warn("db_query_read", note)
+        for code, message in query_warnings(request, queries, checked):
             await scope.warn(code, message)
         permitted = await self._drop_forbidden_queries(checked, scope)
         found = await self._run_all(permitted, scope, limit)
-        if not found.items:
-            found = await self._search_any_word(permitted, scope, limit) or found
-        if _is_empty(found) and not requests_words(request):
-            lists = {reading.dsl.model for reading in readings if reading.lists}
-            found = await self._search_without_words(permitted, lists, scope, limit) or found
-        return found
+        words = words_for(scope.settings.query.language, request.query)
+        teller = Teller(self._store.schemas, words.file.say)
+        read_as = "; ".join(teller.sentence(one.query) for one in permitted)
+        return replace(found, account=SearchAccount(read_as=read_as, read_by=delegate))
 
-    async def _build_queries(
-        self, request: SearchRequest, limit: int, scope: Scope
-    ) -> tuple[list[Reading], list[CheckedQuery]]:
-        """Return the readings of the question, and a checked query for each model. Readings that
-        request nothing are dropped, unless the caller's own conditions make a query of them."""
+    async def _search_read(self, request: SearchRequest, limit: int, scope: Scope) -> SourceResult:
+        """Read the question and run what it means. Readings with different results are not
+        chosen from: the result has none of their records, but names them."""
+        words = words_for(scope.settings.query.language, request.query)
+        teller = Teller(self._store.schemas, words.file.say)
+        offers = await self._offers.build(request.models or (), request.query, words, scope)
         with span("dsl_build", "query from the question", query=request.query) as node:
-            has_conditions = (
-                request.wheres or request.orders or request.aggregates or request.group_by
+            now = scope.now()
+            # In a thread, since the first question compiles the words of the language.
+            reads = await anyio.to_thread.run_sync(
+                partial(read_question, request.query, offers, words, now)
             )
-            readings = [
-                reading
-                for reading in await self._read_question(request, scope)
-                if reading.requests_something or has_conditions
-            ]
-            queries = [merge(request, reading.dsl, limit) for reading in readings]
-            checked = self._check_all(await self._with_known_fields(request, queries, scope))
+            queries = [reading.query for reading in reads.readings]
             node.data.update(
-                dsl=[one.query.wire() for one in checked],
-                not_understood=[list(reading.not_understood) for reading in readings],
+                dsl=[query.wire() for query in queries], not_understood=list(reads.unread)
             )
-        return readings, checked
+        if not reads.readings:
+            account = declined(reads, teller, offers)
+            return await self._run_own_conditions(request, offers, account, limit, scope)
+        merged = [merge(request, query, limit) for query in queries]
+        known = await self._with_known_fields(request, merged, scope)
+        readings = [reads.readings[merged.index(query)] for query in known]
+        checked = self._check_all(known)
+        for code, message in query_warnings(request, queries, checked):
+            await scope.warn(code, message)
+        answers = []
+        for reading, one in zip(readings, checked, strict=True):
+            found = await self._run_all([one], scope, limit)
+            answers.append(Answer(reading, one.query, found))
+        result = judged(reads, answers, teller)
+        return await self._strict(result, scope)
 
-    async def _search_any_word(
-        self, permitted: list[CheckedQuery], scope: Scope, limit: int
-    ) -> SourceResult | None:
-        """Search for records with any of the words; None if no query has several words."""
-        loose = self._check_all(query for one in permitted if (query := with_any_word(one.query)))
-        if not loose:
-            return None
-        found = await self._run_all(loose, scope, limit)
-        words = (
-            "all of these words; records with any of them are returned"
-            if found.items
-            else "any of these words"
-        )
-        await scope.warn("db_query_words", f"no record has {words}")
-        return found
-
-    async def _search_without_words(
+    async def _run_own_conditions(
         self,
-        permitted: list[CheckedQuery],
-        lists: Collection[str],
-        scope: Scope,
+        request: SearchRequest,
+        offers: Sequence[Offer],
+        account: SearchAccount,
         limit: int,
-    ) -> SourceResult | None:
-        """Search without the words; None if every query has words alone. `lists`: models of which
-        the question requests a list of records ("all books")."""
-        queries = (without_words(one.query, lists=one.query.model in lists) for one in permitted)
-        bare = self._check_all(query for query in queries if query)
-        if not bare:
-            return None
-        found = await self._run_all(bare, scope, limit)
-        if _is_empty(found):
-            return found
-        await scope.warn(
-            "db_query_words", "no record has the words; the rest of the question was used"
-        )
-        return replace(found, items=tuple(map(less_certain, found.items)))
+        scope: Scope,
+    ) -> SourceResult:
+        """Return the records that meet the caller's own conditions, where the question was not
+        understood; none without such conditions."""
+        given = request.wheres or request.orders or request.aggregates or request.group_by
+        if not given:
+            return await self._strict(SourceResult(total=0, account=account), scope)
+        models = [offer.schema.id for offer in offers]
+        merged = [merge(request, QueryDSL(model=model), limit) for model in models]
+        checked = self._check_all(await self._with_known_fields(request, merged, scope))
+        found = await self._run_all(checked, scope, limit)
+        partly = account.model_copy(update={"certainty": "partial"})
+        return await self._strict(replace(found, account=partly), scope)
+
+    async def _strict(self, result: SourceResult, scope: Scope) -> SourceResult:
+        """Return the result. Raises SourceError for one that is not sure, with `query.strict`."""
+        account = result.account
+        if scope.settings.query.strict and account.certainty != "sure":
+            raise SourceError(
+                f"the question was not understood whole: {account.explanation}",
+                hint="query.strict is on",
+            )
+        return result
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
         """Return the records that meet the conditions and that the identity may see. Raises
@@ -183,36 +199,6 @@ class DBHandler:
                 raise SourceNotConfigured(
                     f"no model {model!r}", hint=suggestion(model, sorted(self._models))
                 )
-
-    async def _read_question(self, request: SearchRequest, scope: Scope) -> list[Reading]:
-        if scope.uses.query != "builtin":
-            try:
-                limit = request.limit or scope.settings.db.max_results
-                return await read_by_delegate(
-                    scope.uses.query, request, self._store.schemas, limit, scope
-                )
-            except DelegateError as exc:
-                await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
-        offers = await self._offers.build(request.models or (), request.query, scope)
-        now, language = scope.now(), scope.settings.query.language
-
-        def read() -> list[Reading]:
-            words = words_for(language, request.query)
-            return read_question(request.query, offers, words, now, self._lexicons)
-
-        # In a thread, since it takes long for two questions: the first compiles the words of the
-        # language, and the first after each sampling the values of the tables.
-        readings = await anyio.to_thread.run_sync(read)
-        not_understood = dict.fromkeys(
-            word for reading in readings for word in reading.not_understood
-        )
-        if not_understood and scope.settings.query.strict:
-            raise SourceError(
-                "the question has words that were not understood:"
-                f" {', '.join(map(repr, not_understood))}",
-                hint="query.strict is on; without it they are searched for as text",
-            )
-        return readings
 
     async def _with_known_fields(
         self, request: SearchRequest, queries: list[QueryDSL], scope: Scope
@@ -335,11 +321,6 @@ class DBHandler:
 def _has_records(answer: QueryResult, checked: CheckedQuery) -> bool:
     """Return whether a record matched; a row of aggregates over no records does not count."""
     return any(row.get(ROWS, 1) if checked.clean.computed else True for row in answer.rows)
-
-
-def _is_empty(found: SourceResult) -> bool:
-    """Return whether there are no items, or only aggregates over no records."""
-    return not any(item.query.rows if item.query else True for item in found.items)
 
 
 def _record_sql(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:

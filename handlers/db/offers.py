@@ -10,7 +10,9 @@ from groundhook.core.errors import NotPermitted, SourceNotConfigured, SourceTime
 from groundhook.core.ports import Scope
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.permission import permit_for
-from groundhook.handlers.db.question.lexicons import Offer, spellings
+from groundhook.handlers.db.question.question import phrases_to_look_up
+from groundhook.handlers.db.question.scope import Offer
+from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.store import Samples, Store
 
 NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
@@ -22,39 +24,54 @@ class Offers:
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
         self._store, self._models = store, models
 
-    async def build(self, models: Sequence[str], question: str, scope: Scope) -> list[Offer]:
-        """Return the models with their sampled values, without models whose tables are missing or
-        differ. Raises SourceNotConfigured if none is left."""
+    async def build(
+        self, models: Sequence[str], question: str, words: Vocabulary, scope: Scope
+    ) -> list[Offer]:
+        """Return the models that the identity may see, with their sampled values and those that the
+        question names, without models whose tables are missing or differ. Raises NotPermitted or
+        SourceNotConfigured if none is left."""
         offers: list[Offer] = []
-        texts = spellings(question)
-        failed: list[tuple[str, SourceNotConfigured]] = []
+        texts, loaded = phrases_to_look_up(question, words), dict[str, Offer]()
+        failed: list[tuple[str, SourceNotConfigured | NotPermitted]] = []
         for model in models:
             try:
-                offers.append(await self._build_offer(model, texts, scope))
-            except SourceNotConfigured as exc:
+                permit_for(self._models[model], scope.identity)
+                offers.append(await self._build_offer(model, texts, loaded, scope))
+            except (SourceNotConfigured, NotPermitted) as exc:
                 failed.append((model, exc))
         if failed and not offers:
             raise failed[0][1]
         for model, why in failed:
-            await scope.warn("db_model_skipped", f"{model!r} was not searched: {why}")
+            if isinstance(why, NotPermitted):
+                await scope.warn(why.code, why.message)
+            else:
+                await scope.warn("db_model_skipped", f"{model!r} was not searched: {why}")
         return offers
 
-    async def _build_offer(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
+    async def _build_offer(
+        self, model: str, texts: Sequence[str], loaded: dict[str, Offer], scope: Scope
+    ) -> Offer:
         """Return a model with its sampled values and those of `texts` that are values too, and with
-        those related models that the identity may see."""
+        those related models that the identity may see. `loaded` keeps what was read."""
         schema, related = self._store.schemas[model], {}
         for relation in schema.relations.values():
             if relation.model in self._models and self._may_see(relation.model, scope):
                 try:
-                    related[relation.name] = await self._load_values(relation.model, texts, scope)
+                    related[relation.name] = await self._load_values(
+                        relation.model, texts, loaded, scope
+                    )
                 except SourceNotConfigured as exc:  # the related table is missing
                     await scope.warn(
                         "db_sample", f"{relation.name!r} of {model!r} was omitted: {exc.message}"
                     )
-        return replace(await self._load_values(model, texts, scope), related=related)
+        return replace(await self._load_values(model, texts, loaded, scope), related=related)
 
-    async def _load_values(self, model: str, texts: Sequence[str], scope: Scope) -> Offer:
+    async def _load_values(
+        self, model: str, texts: Sequence[str], loaded: dict[str, Offer], scope: Scope
+    ) -> Offer:
         """Return a model with its sampled values and those of `texts` that are values too."""
+        if model in loaded:
+            return loaded[model]
         samples = await self._sample_values(model, scope)
         looked_up: Mapping[str, Sequence[str]] = {}
         if samples is not NO_SAMPLES:
@@ -63,9 +80,12 @@ class Offers:
                 looked_up = await self._store.lookup(model, permit, samples, texts)
             except SourceTimeout as exc:
                 await scope.warn(
-                    "db_sample", f"the values of {model!r} could not be looked up: {exc.message}"
+                    "db_sample",
+                    f"the values of {model!r} could not be looked up: {exc.message}"
+                    " (an index on the columns that questions name makes this fast)",
                 )
-        return Offer(self._store.schemas[model], samples, looked_up=looked_up)
+        loaded[model] = Offer(self._store.schemas[model], samples, looked_up)
+        return loaded[model]
 
     def _may_see(self, model: str, scope: Scope) -> bool:
         try:

@@ -10,9 +10,6 @@ from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.db.query.dsl import QueryDSL
 from groundhook.handlers.db.query.linter import Problem
 from groundhook.handlers.db.query.request_query import ignored_options
-from groundhook.handlers.db.question.reading import Reading
-
-MAX_SHOWN_WORD = 60  # characters of a word in a warning
 
 
 class CheckedQuery(NamedTuple):
@@ -24,32 +21,14 @@ class CheckedQuery(NamedTuple):
 
 
 def query_warnings(
-    request: SearchRequest, readings: Sequence[Reading], checked: Sequence[CheckedQuery]
+    request: SearchRequest, queries: Sequence[QueryDSL], checked: Sequence[CheckedQuery]
 ) -> Iterator[tuple[str, str]]:
-    """Yield a code and a message for each warning, without repetitions. Readings of models that are
-    not searched are ignored."""
-    models = {one.query.model for one in checked}
-    used = [reading for reading in readings if reading.dsl.model in models]
-    notes = (("db_query_read", note) for reading in used for note in reading.notes)
+    """Yield a code and a message for each warning, without repetitions. `queries` are those of the
+    question, `checked` those that are run."""
     ignored = (
         ("db_query_read", f"the question asks for figures, so {name!r} has no effect")
-        for reading in used
-        for name in ignored_options(request, reading.dsl)
+        for query in queries
+        for name in ignored_options(request, query)
     )
     lint = (("db_query_lint", str(problem)) for one in checked for problem in one.warnings)
-    yield from dict.fromkeys(chain(notes, ignored, lint, _warn_of_words(used)))
-
-
-def _warn_of_words(used: Sequence[Reading]) -> Iterator[tuple[str, str]]:
-    """Yield a warning for the words that are searched for as text, and one for those omitted."""
-    omitted = dict.fromkeys(word for reading in used for word in reading.left_out)
-    not_understood = dict.fromkeys(word for reading in used for word in reading.not_understood)
-    searched = [word for word in not_understood if word not in omitted]
-    for words, done in ((searched, "searched for as text"), (omitted, "omitted")):
-        if words:
-            shown = ", ".join(map(_quote, words))
-            yield "db_query_words", f"words that were not understood and were {done}: {shown}"
-
-
-def _quote(word: str) -> str:
-    return repr(word if len(word) <= MAX_SHOWN_WORD else f"{word[:MAX_SHOWN_WORD]}…")
+    yield from dict.fromkeys(chain(ignored, lint))

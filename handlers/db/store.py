@@ -172,18 +172,26 @@ class Store:
     async def lookup(
         self, model: str, permit: Permit | None, samples: Samples, texts: Sequence[str]
     ) -> dict[str, list[str]]:
-        """Return which of the texts are values of those indexed fields that have more values than
-        their samples hold. Raises SourceError."""
-        schema = self.schemas[model]
-        more = [
+        """Return which values of the short text fields are among the texts, in any case and without
+        accents, where the samples do not have all values. A field with an index and many values is
+        looked up in the index, where accents count. Raises SourceError."""
+        incomplete = [
             one
-            for one in sampled_fields(schema)
-            if len(samples.get(one.name, ())) >= INDEXED_VALUES and self._has_index(model, one)
+            for one in sampled_fields(self.schemas[model])
+            if one.kind == "text" and not _is_whole(samples.get(one.name, {}))
         ]
-        if not (more and texts):
+        if not (incomplete and texts):
             return {}
         statements = {
-            one.name: self._compiler.lookup(model, one, {model: permit}, texts) for one in more
+            one.name: self._compiler.lookup(
+                model,
+                one,
+                {model: permit},
+                texts,
+                indexed=self._has_index(model, one)
+                and len(samples.get(one.name, ())) >= INDEXED_VALUES,
+            )
+            for one in incomplete
         }
 
         def work(connection: Connection) -> dict[str, list[str]]:
@@ -310,6 +318,11 @@ def sampled_fields(schema: Schema) -> list[Field]:
         for one in schema.visible
         if one.kind == "json" or (one.kind == "text" and not one.long and not one.options)
     ]
+
+
+def _is_whole(counts: Mapping[str, int]) -> bool:
+    """Return whether the sample of a field has all its values."""
+    return len(counts) < SAMPLE_VALUES and 0 < sum(counts.values()) < SAMPLE_ROWS
 
 
 def _short(rows: Iterable[tuple[Any, int]]) -> dict[str, int]:

@@ -122,8 +122,8 @@ async def test_a_statement_that_takes_too_long_is_ended_and_the_database_stays_u
         notes = Shop(database, "")
         with anyio.fail_after(60), pytest.raises(SourceTimeout, match=r"within 0\.15 s"):
             await notes.search("notes", "note", wheres=slow)
-        found = await notes.search("note 7", "note")
-    assert [item.record_id for item in found.items] == [7]
+        found = await notes.search("notes", "note", limit=1)
+    assert [item.record_id for item in found.items] == [1]
 
 
 async def test_a_cancelled_search_stops_its_statement_and_frees_its_thread(tmp_path: Path) -> None:

@@ -25,12 +25,13 @@ from sqlalchemy.pool import QueuePool
 
 from groundhook.core.errors import HostError, StorageError
 from groundhook.handlers.db.engines.errors import translated_errors
-from groundhook.handlers.db.model.collation import FOLD, fold
+from groundhook.handlers.db.model.collation import FOLD, PLAIN, fold, plain
 from groundhook.handlers.db.model.fulltext import FTS5_SUFFIXES, SUFFIX
 
 STEPS = 2000  # of the virtual machine between two checks, about 50 µs
 FUNCTIONS = frozenset(
-    {FOLD, "count", "sum", "avg", "min", "max", "coalesce", "like", "lower", "bm25", "match"}
+    {FOLD, PLAIN, "count", "sum", "avg", "min", "max", "coalesce", "like", "lower", "glob"}
+    | {"bm25", "match"}
 )
 
 Work = Callable[[Connection], Any]
@@ -142,6 +143,7 @@ class SQLite:
 def _connect(uri: str, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=timeout)
     connection.create_function(FOLD, 1, fold, deterministic=True)
+    connection.create_function(PLAIN, 1, plain, deterministic=True)
     return connection
 
 

@@ -14,6 +14,7 @@ follows the column's collation, mostly without accents. Texts are therefore comp
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.sql import ColumnElement
 
 FOLD = "groundhook_fold"
+PLAIN = "groundhook_plain"
 ESCAPE = "!"  # in LIKE; the meaning of a backslash differs between PostgreSQL and MariaDB
 # MariaDB's only collation that distinguishes accents, case and trailing blanks
 BINARY = "utf8mb4_nopad_bin"
@@ -40,6 +42,21 @@ def fold(text: Any) -> Any:
     return "".join(
         _ODD.get(letter) or (low if len(low := letter.lower()) == 1 else letter) for letter in text
     )
+
+
+def plain(text: Any) -> Any:
+    """Return text in lower case without accents; other values unchanged."""
+    if not isinstance(text, str) or text.isascii():
+        return fold(text)
+    parted = unicodedata.normalize("NFKD", fold(text))
+    return "".join(letter for letter in parted if not unicodedata.combining(letter))
+
+
+# Letters with accents, and those without, for an engine that has no function of ours.
+_ACCENTED = "".join(
+    letter for letter in map(chr, range(0xC0, 0x250)) if len(plain(letter)) == 1 != plain(letter)
+)
+_BARE = "".join(map(plain, _ACCENTED))
 
 
 def containing(word: str) -> str:
@@ -67,6 +84,20 @@ class Texts:
             return sa.collate(column, "NOCASE").in_(values)
         alike = self.folded(column).in_([fold(value) for value in values])
         return sa.and_(column.in_(values), alike) if self._dialect == "mariadb" else alike
+
+    def alike(self, column: Clause, texts: Sequence[str]) -> Clause:
+        """Return the clause for a column among the texts, ignoring case and accents. It reads every
+        row."""
+        wanted = list(dict.fromkeys(map(plain, texts)))
+        if self._dialect == "mariadb":
+            return sa.collate(_utf8(column), "utf8mb4_unicode_ci").in_(wanted)
+        if self._dialect == "postgresql":
+            bare = sa.func.translate(self.folded(column), _ACCENTED, _BARE, type_=sa.Text)
+            return sa.func.lower(bare).in_(wanted)
+        # The comparison of other than ASCII texts costs a call of Python for each row.
+        other = sa.type_coerce(column, sa.Text()).op("GLOB")("*[^ -~]*")
+        same = sa.Function(PLAIN, column, type_=sa.Text()).in_(wanted)
+        return sa.or_(sa.func.lower(column).in_(wanted), sa.and_(other, same))
 
     def like(self, column: Clause, pattern: str) -> Clause:
         """Return the LIKE clause, ignoring case."""

@@ -31,6 +31,7 @@ from groundhook.handlers.db.query.joins import Permits, TableNode, row_limits
 # Totals are counted up to this number; counting on would cost more than the rows.
 MAX_COUNT = 1000
 ROWS = "rows"  # the column with the number of records behind a figure
+MOST_ALIKE = 500  # values of a field that one question may name
 MAX_CACHED = 256  # statements with open parameters
 
 Clause = ColumnElement[Any]
@@ -82,14 +83,15 @@ class Compiler:
         return sa.select(value, number).group_by(value).order_by(number.desc(), value).limit(values)
 
     def lookup(
-        self, model: str, of: Field, permits: Permits, texts: Sequence[str]
+        self, model: str, of: Field, permits: Permits, texts: Sequence[str], *, indexed: bool
     ) -> sa.Select[Any]:
-        """Return the statement for those of the texts that are values of a field, exactly as they
-        are written; an index can serve it."""
+        """Return the statement for the values of a field that are among the texts, in any case.
+        `indexed`: an index can serve it, so accents count."""
         declared = self._tables[model]
         limits = row_limits(declared, declared.table, permits[model], self._texts)
         column = declared.table.c[of.name]
-        return sa.select(column).where(*limits, column.in_(texts)).distinct()
+        alike = self._texts.equal if indexed else self._texts.alike
+        return sa.select(column).where(*limits, alike(column, texts)).distinct().limit(MOST_ALIKE)
 
     def _query(self, dsl: QueryDSL, permits: Permits, use_index: bool) -> _SelectBuilder:
         root = TableNode.root(self._tables, permits, self._texts, dsl.model)

@@ -7,7 +7,7 @@ import calendar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from groundhook.handlers.db.question.when import DateUnitName, Which
+from groundhook.handlers.db.question.language_file import TimeUnit, Which
 
 OLDEST_YEAR, FIRST_YEAR, LAST_YEAR = 1000, 1900, 2100  # of fields with years, of any number
 LONGEST = 10_000  # units; further back there is nothing to find, and dates end
@@ -43,7 +43,7 @@ def midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def shifted(moment: datetime, unit: DateUnitName, count: int) -> datetime:
+def shifted(moment: datetime, unit: TimeUnit, count: int) -> datetime:
     """Return the time `count` units later. A day that the month does not have becomes its last
     day."""
     count = max(-LONGEST, min(LONGEST, count))
@@ -55,13 +55,13 @@ def shifted(moment: datetime, unit: DateUnitName, count: int) -> datetime:
     return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
 
 
-def moved(span: Span, unit: DateUnitName, count: int) -> Span:
+def moved(span: Span, unit: TimeUnit, count: int) -> Span:
     """Return the same span some units later."""
     start, end = (shifted(at, unit, count) for at in (span.start, span.end))
     return replace(span, start=start, end=end)
 
 
-def current(now: datetime, unit: DateUnitName, later: int = 0) -> Span:
+def current(now: datetime, unit: TimeUnit, later: int = 0) -> Span:
     """Return the hour, day, week, month, quarter or year that `now` is in, or one some units
     later."""
     start = now.replace(minute=0, second=0, microsecond=0) if unit == "hour" else midnight(now)
@@ -78,13 +78,13 @@ def day(moment: datetime) -> Span:
     return current(moment, "day")
 
 
-def rolling(now: datetime, unit: DateUnitName, count: int) -> Span:
+def rolling(now: datetime, unit: TimeUnit, count: int) -> Span:
     """The last `count` units up to the end of today."""
     start = shifted(now, unit, -count)
     return Span(start if unit == "hour" else midnight(start), day(now).end)
 
 
-def coming(now: datetime, unit: DateUnitName, count: int) -> Span:
+def coming(now: datetime, unit: TimeUnit, count: int) -> Span:
     """From the beginning of today to the end of the day in `count` units."""
     end = shifted(now, unit, count)
     return Span(now, end) if unit == "hour" else Span(midnight(now), day(end).end)
@@ -114,7 +114,7 @@ def weekend(now: datetime, weeks: int) -> Span:
     return Span(monday + timedelta(days=5), monday + timedelta(days=7))
 
 
-def recurring(now: datetime, which: Which, begun: Span, unit: DateUnitName) -> Span:
+def recurring(now: datetime, which: Which, begun: Span, unit: TimeUnit) -> Span:
     """Return the span of "last", "this" or "next", of one that recurs every `unit` and has begun
     the last time at `begun`: "last Friday", "next March", "this summer"."""
     begun, over = replace(begun, yearless=False), begun.end <= now

@@ -1,237 +1,389 @@
-"""Times in a question: "since March", "5 March 2024", "the third quarter of 2025", "the 1990s",
-"winter 2024/25".
-
-Each function reads the time at a position of a cursor and returns it with the position after it."""
+"""Conditions on dates: "last month", "since March 2024", "hired before 2020", "in the next 7 days",
+"built after 1990"."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import replace
 
-from groundhook.handlers.db.question import dates, sense, when
-from groundhook.handlers.db.question.cursor import TIMES, Cursor
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Field
+from groundhook.handlers.db.question import dates
+from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.dates import Span
-from groundhook.handlers.db.question.periods import relative
+from groundhook.handlers.db.question.language_file import TimeUnit, Which
+from groundhook.handlers.db.question.question import Question
+from groundhook.handlers.db.question.scope import TIMES
 
-ENDS = ("after", "until")  # "by the end of the year"
-_NAMED_PART = re.compile("([qh])([1-4])")  # "Q3", "H1"
-_MONTHS = {"q": 3, "h": 6}
+Ends = list[tuple[Span, int]]
+LAST_DAY, DECADE, HALF = 31, 10, 6
+QUARTER = 3
+QUARTERS = ("q1", "q2", "q3", "q4")
 
 
-def dated(cursor: Cursor, i: int, *, year: int = 0) -> tuple[str, Span, int] | None:
-    """A time with the word before it that relates to it: ("since", span, end). `year`: from which
-    number on a bare one is a year; 0 for none."""
-    relation = cursor.take(i, when.DateRelation)
-    if relation is None:
-        found = span(cursor, i, announced=year > 0, year=year)
-        return ("during", *found) if found else None
-    at, year = relation[1], year or dates.FIRST_YEAR * cursor.is_(i, when.BeforeYear)
-    for _ in range(3):  # "in the", "since the end of" do not change what is meant
-        found = span(cursor, at, announced=True, year=year)
-        if found is not None:
-            return (_relation(cursor, i, relation[0]), *found)
-        unit = cursor.take(cursor.after(at), when.DateUnit)
-        if unit and cursor.is_(at, when.Definite) and relation[0].relation in ENDS:
-            return relation[0].relation, dates.current(cursor.now, unit[0].unit), unit[1]
-        if not cursor.is_(at, sense.Filler, sense.ValueLink):
-            return None
-        at = cursor.after(at)
+def time_conditions(here: Here, i: int) -> Iterator[Clause]:
+    """Yield the conditions on dates and years that begin at a position."""
+    question, scope = here.question, here.scope
+    for start in question.past(i, "having", "relatives"):
+        for at in question.past(start, "articles"):
+            for end, one in _time_fields(here, at):
+                for behind in question.past(end, "be", "of"):
+                    yield from _bounded(here, behind, one, _said_in_name(question, end))
+    for start in question.past(i, "made_verbs"):
+        for clause in _bounded(here, start, None):
+            named = list(_time_fields(here, clause.end))
+            for end, one in named:  # "2019 erschienen"
+                yield from (
+                    replace(each, end=end)
+                    for each in _bounded(here, start, one)
+                    if each.end == clause.end
+                )
+            if not clause.wheres:
+                continue
+            yield clause
+    _ = scope
+
+
+def _time_fields(here: Here, i: int) -> list[tuple[int, Field]]:
+    found = here.fields_at(i, *TIMES)
+    years = here.fields_at(i, "integer")
+    return found + [(end, one) for end, one in years if here.scope.is_kind(one, "year")]
+
+
+def _said_in_name(question: Question, end: int) -> str:
+    """Return the relation that a name ends with: "with us since"."""
+    said = [relation for stop, relation in question.all(end - 1, "date_relations") if stop == end]
+    return str(said[0]) if said else "during"
+
+
+def _bounded(here: Here, i: int, one: Field | None, plain: str = "during") -> Iterator[Clause]:
+    """Yield the conditions of a time, of a field or of the model's own date. `plain` is how a time
+    without a preposition is meant."""
+    question = here.question
+    relations = [(i, plain), *question.all(i, "date_relations")]
+    for start, relation in relations:
+        for span, end in spans(question, start):
+            bare = start == i
+            stops = [(end, relation)] + [
+                (stop, later)
+                for stop, later in question.all(end, "date_after_date")
+                if relation == "during"
+            ]
+            for stop, how in stops:
+                fields = [one] if one else _own_dates(here, how, question, start, end, bare=bare)
+                for field in fields:
+                    wheres = _conditions(field, how, _fitting(here, span, field))
+                    if wheres:
+                        kind = "c" if one else "z"
+                        yield Clause(kind, stop, wheres, yearless=span.yearless)
+
+
+def _own_dates(
+    here: Here, relation: str, question: Question, start: int, end: int, *, bare: bool
+) -> list[Field]:
+    """Return the fields of a time for which no field is named: a year alone is of one with years,
+    and who joined "since 2020" is a member since then."""
+    scope = here.scope
+    year = _is_years(question, start, end)
+    if bare and year:
+        return []  # "over 2000": a number, unless a word makes it a time
+    years = scope.of_kind("year", ("integer",)) if year else []
+    begun = scope.of_kind("begun", TIMES) if relation == "since" and scope.of_persons else []
+    return years or begun or scope.day
+
+
+def _is_years(question: Question, start: int, end: int) -> bool:
+    """Return whether a time is a year alone, or several: "2015 to 2018"."""
+    numbers = [token for token in question.tokens[start:end] if token.kind == "number"]
+    decades = question.words.file.dates.decades
+    links = [
+        i
+        for i in range(start, end)
+        if question.tokens[i].kind != "number" and question.norm(i) not in decades
+    ]
+    joined = all(question.is_(i, "between_and") or question.is_(i, "between") for i in links)
+    return bool(numbers) and joined and all(dates.is_year(token.number) for token in numbers)
+
+
+def _fitting(here: Here, span: Span, field: Field) -> Span:
+    """Return a time without a year in the next year where that is nearer, of dates ahead."""
+    ahead = span.yearless and here.scope.is_kind(field, "ahead")
+    return dates.nearest(here.question.now, span) if ahead else span
+
+
+def _conditions(field: Field, relation: str, span: Span) -> tuple[Where, ...]:
+    if field.kind not in TIMES:
+        first, last = span.start.year, span.end.year - 1
+        if dates.years(span.start, first, last - first + 1) != replace(span, yearless=False):
+            return ()
+        ops = {
+            "since": (">=", first),
+            "after": (">", last),
+            "before": ("<", first),
+            "until": ("<=", last),
+        }
+        if relation in ops:
+            op, year = ops[relation]
+            return (Where(field=field.name, op=op, value=year),)
+        if first == last:
+            return (Where(field=field.name, value=first),)
+        return (Where(field=field.name, op="between", value=(first, last)),)
+    start, end = (dates.stored(at, field.kind) for at in (span.start, span.end))
+    after, before = (
+        Where(field=field.name, op=">=", value=start),
+        Where(field=field.name, op="<", value=end),
+    )
+    match relation:
+        case "since":
+            return (after,)
+        case "after":
+            return (Where(field=field.name, op=">=", value=end),)
+        case "before":
+            return (Where(field=field.name, op="<", value=start),)
+        case "until":
+            return (before,)
+        case _:
+            return (after, before)
+
+
+# -------------------------------------------------------------------------------------------- times
+
+
+def spans(question: Question, i: int) -> Ends:
+    """Return the times at a position, the longest alone."""
+    if i >= len(question):
+        return []
+    found = [*_simple(question, i), *_ranges(question, i)]
+    longest = max((end for _, end in found), default=0)
+    return list(dict.fromkeys(each for each in found if each[1] == longest))
+
+
+def _simple(question: Question, i: int) -> Ends:
+    starts = question.past(i, "articles", "date_definite")
+    found = [each for start in dict.fromkeys(starts) for each in _absolute(question, start)]
+    return [*found, *_counted(question, i), *_ago(question, i)]
+
+
+def _ranges(question: Question, i: int) -> Ends:
+    """ "between March and May 2025", "2019 to 2021", "10 to 20 March"."""
+    found: Ends = []
+    starts = [end for end, _ in question.all(i, "between")]
+    for start in [*starts, i]:
+        for first, end in [*_simple(question, start), *_days_before(question, start)]:
+            for at, _ in question.all(end, "between_and"):
+                if start == i and question.is_(end, "and"):
+                    continue
+                for last, stop in _simple(question, at):
+                    begin = _same_year(question, first, last)
+                    if begin.start < last.end:
+                        found.append((Span(begin.start, last.end, yearless=last.yearless), stop))
+    return found
+
+
+def _days_before(question: Question, i: int) -> Ends:
+    """The "10" of "10 to 20 March"."""
+    if not (day := _day_number(question, i)):
+        return []
+    for at, _ in question.all(day[1], "between_and"):
+        for last, _ in _day_month(question, at):
+            if day[0] <= last.start.day:
+                start = last.start.replace(day=day[0])
+                return [(Span(start, last.end, yearless=last.yearless), day[1])]
+    return []
+
+
+def _same_year(question: Question, first: Span, last: Span) -> Span:
+    """Return the begin of a range in the year of its end: "January and March 2026"."""
+    if not first.yearless or last.start < question.now.replace(month=1, day=1) or not first:
+        year = last.start.year if first.yearless else first.start.year
+        if first.yearless:
+            start = first.start.replace(year=year)
+            return Span(start if start < last.end else start.replace(year=year - 1), first.end)
+    return first
+
+
+def _absolute(question: Question, i: int) -> Ends:
+    if i >= len(question):
+        return []
+    now, token, found = question.now, question.tokens[i], []
+    if token.day is not None:
+        day = dates.midnight(now).replace(
+            year=token.day.year, month=token.day.month, day=token.day.day
+        )
+        found.append((dates.day(day), i + 1))
+    for end, days in question.all(i, "date_days"):
+        found.append((dates.current(now, "day", days), end))
+    if year := _year(question, i):
+        found.append((dates.years(now, year), i + 1))
+        decades = question.words.file.dates.decades
+        if year % DECADE == 0 and question.norm(i + 1) in decades:
+            found.append((dates.years(now, year, DECADE), i + 2))
+    for end, year in question.all(i, "date_decade_words"):
+        found.append((dates.years(now, year, DECADE), end))
+    for end, month in question.all(i, "date_months"):
+        of_year, stop = _year_behind(question, end)
+        clear = question.norm(i) not in question.words.file.dates.unclear
+        if clear or of_year or question.is_(i - 1, "date_relations"):
+            found.append((dates.part(now, month, 1, of_year), stop))
+    for end, month in question.all(i, "date_seasons"):
+        of_year, stop = _year_behind(question, end)
+        found.append((replace(dates.part(now, month, 3, of_year), season=True), stop))
+    for end, day in question.all(i, "date_weekdays"):
+        found.append((replace(dates.weekday(now, day), yearless=True), end))
+    return [*found, *_day_month(question, i), *_parts_of_years(question, i)]
+
+
+def _day_month(question: Question, i: int) -> Ends:
+    """ "5 March 2026", "March 5", "the 5th of March"."""
+    found: Ends = []
+    places = []
+    if day := _day_number(question, i):
+        for at in question.past(day[1], "of"):
+            places += [(day[0], month, end) for end, month in question.all(at, "date_months")]
+    for end, month in question.all(i, "date_months"):
+        if (day := _day_number(question, end)) and day[0] <= LAST_DAY:
+            places.append((day[0], month, day[1]))
+    for number, month, end in places:
+        year, stop = _year_behind(question, end)
+        whole = dates.part(question.now, month, 1, year)
+        try:
+            start = whole.start.replace(day=number)
+        except ValueError:
+            continue
+        if year is None and start > question.now:
+            start = dates.shifted(start, "year", -1)
+        found.append((replace(dates.day(start), yearless=year is None), stop))
+    return found
+
+
+def _parts_of_years(question: Question, i: int) -> Ends:
+    """ "third quarter of 2025", "Q2 2025", "first half of 2026"."""
+    found: Ends = []
+    parts = [
+        (end, nth, 3)
+        for at, nth in question.all(i, "date_nth")
+        for end, unit in question.all(at, "date_units")
+        if unit == "quarter"
+    ]
+    parts += [
+        (end, nth, HALF)
+        for at, nth in question.all(i, "date_nth")
+        for end, _ in question.all(at, "date_half")
+    ]
+    if question.norm(i) in QUARTERS:
+        parts.append((i + 1, QUARTERS.index(question.norm(i)) + 1, QUARTER))
+    for end, nth, months in parts:
+        if nth * months <= 12:
+            year, stop = _year_behind(question, end)
+            found.append((dates.part(question.now, (nth - 1) * months + 1, months, year), stop))
+    return found
+
+
+def _year_behind(question: Question, i: int) -> tuple[int | None, int]:
+    for at in [*(end for end, _ in question.all(i, "of")), i + question.is_mark(i, ","), i]:
+        for start in question.past(at, "date_relations"):
+            if year := _year(question, start):
+                return year, start + 1
+    return None, i
+
+
+def _year(question: Question, i: int) -> int:
+    token = question.tokens[i] if i < len(question) else None
+    plain = token is not None and token.kind == "number" and token.norm.isdecimal()
+    if token is None or not plain or len(token.norm) != 4 or token.money:
+        return 0
+    return int(token.number) if dates.is_year(token.number, dates.OLDEST_YEAR) else 0
+
+
+def _day_number(question: Question, i: int) -> tuple[int, int] | None:
+    token = question.tokens[i] if i < len(question) else None
+    if token is None or token.kind != "number" or not token.norm.isdecimal() or token.money:
+        return None
+    if not 0 < token.number <= LAST_DAY:
+        return None
+    ordinal = question.norm(i + 1) in question.words.file.dates.ordinals
+    return int(token.number), i + 1 + ordinal
+
+
+def _counted(question: Question, i: int) -> Ends:
+    """ "last month", "the next 7 days", "this Friday"; in some languages "month last"."""
+    found: Ends = []
+    at = max((end for end, _ in question.all(i, "date_definite")), default=i)
+    words = question.all(at, "date_periods")
+    both = {"previous", "rolling"} <= {which for _, which in words}
+    for end, which in words:
+        # "last month" is the one before, "the last month" the one up to today
+        other = "previous" if at > i else "rolling"
+        if not (both and which == other and question.is_(end, "date_units")):
+            found += _period(question, end, which)
+    for end, _ in _units(question, i):
+        for stop, which in question.all(end, "date_periods_behind"):
+            found += [(span, stop) for span, last in _period(question, i, which) if last == end]
+    return found
+
+
+def _units(question: Question, i: int) -> Iterator[tuple[int, str]]:
+    """Yield the ends of the times that some languages put before "last"."""
+    yield from question.all(i, "date_units")
+    for key in ("date_months", "date_weekdays", "date_seasons"):
+        yield from ((end, key) for end, _ in question.all(i, key))
+    if length := duration(question, i):
+        yield length[2], length[1]
+
+
+def _period(question: Question, i: int, which: Which) -> Ends:
+    now, found = question.now, []
+    length = duration(question, i)
+    if length and (length[0] > 1 or which in ("rolling", "counted")):
+        count, unit, end = length
+        if which == "next":
+            found.append((dates.coming(now, unit, count), end))
+        elif which != "this":
+            found.append((dates.rolling(now, unit, count), end))
+    later = {"previous": -1, "this": 0, "next": 1}.get(which)
+    if later is None:
+        return found
+    found += [(dates.current(now, unit, later), end) for end, unit in question.all(i, "date_units")]
+    found += [(dates.weekend(now, later), end) for end, _ in question.all(i, "date_weekend")]
+    for end, day in question.all(i, "date_weekdays"):
+        found.append((dates.recurring(now, which, dates.weekday(now, day), "week"), end))
+    for key, months in (("date_months", 1), ("date_seasons", 3)):
+        for end, first in question.all(i, key):
+            begun = dates.part(now, first, months, None)
+            found.append((dates.recurring(now, which, begun, "year"), end))
+    return found
+
+
+def duration(question: Question, i: int) -> tuple[int, TimeUnit, int] | None:
+    """Return the number, the unit and the end of a length of time: "3 months", "a fortnight"."""
+    for at in question.past(i, "articles"):
+        for end, (count, unit) in question.all(at, "date_lengths"):
+            return count, unit, end
+    amount = question.number(i)
+    if amount and amount.value % 1 == 0 and 0 < amount.value < dates.LONGEST:
+        for end, unit in question.all(amount.end, "date_units"):
+            return int(amount.value), unit, end
+    for at in question.past(i, "articles"):
+        for end, unit in question.all(at, "date_units"):
+            return 1, unit, end
     return None
 
 
-def _relation(cursor: Cursor, i: int, word: when.DateRelation) -> str:
-    """Return how a word relates to the time after it. "Starting next month" is a time in that
-    month where the verb names a date of the model, and otherwise any time from then on."""
-    verb = cursor.tokens[i].norm.endswith(cursor.lexicon.vocabulary.file.dates.verb_endings)
-    begins = word.relation == "since" and verb and cursor.named(i, TIMES)
-    named = cursor.named(cursor.back(i), TIMES)  # "hired starting 2020" is about the hiring
-    return "during" if begins and not named else word.relation
-
-
-def span(cursor: Cursor, i: int, *, announced: bool, year: int) -> tuple[Span, int] | None:
-    """A time. `announced`: a word before it introduces a time, so that "may" can be a month;
-    `year`: from which number on one is a year; 0 for none."""
-    if i >= len(cursor.tokens):
-        return None
-    return (
-        _day(cursor, i)
-        or relative(cursor, i)
-        or _season(cursor, i, announced=announced)
-        or _part_of_year(cursor, i)
-        or _month(cursor, i, announced=announced)
-        or _day_month(cursor, i)
-        or (_weekday(cursor, i) if announced else None)
-        or _decade_of(cursor, i)
-        or (_whole_year(cursor, i, year) if year else None)
+def _ago(question: Question, i: int) -> Ends:
+    """ "3 weeks ago", "vor 3 Wochen"."""
+    length = duration(question, i)
+    if length is None:
+        return []
+    count, unit, end = length
+    ends = [stop for stop, _ in question.all(end, "date_ago")]
+    before = any(
+        relation == "before"
+        for start in range(max(0, i - 2), i)
+        for stop, relation in question.all(start, "date_relations")
+        if stop == i
     )
-
-
-def _day(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "2024-03-05", "yesterday"."""
-    day = cursor.tokens[i].day
-    if day is not None:
-        return dates.day(cursor.now.replace(year=day.year, month=day.month, day=day.day)), i + 1
-    word = cursor.take(i, when.DayWord)
-    return (dates.day(dates.shifted(cursor.now, "day", word[0].days)), word[1]) if word else None
-
-
-def _weekday(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "on Friday": the latest one. "On a Friday" is any."""
-    weekday = cursor.take(i, when.Weekday)
-    if weekday is None or cursor.is_(i - 1, sense.Single):
-        return None
-    return replace(dates.weekday(cursor.now, weekday[0].number), weekday=True), weekday[1]
-
-
-def _whole_year(cursor: Cursor, i: int, first: int) -> tuple[Span, int] | None:
-    number = _year(cursor, i, first)
-    return (dates.years(cursor.now, number), i + 1) if number else None
-
-
-def _decade_of(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "1990s", "90s", "nineties"."""
-    decade = _first_year(cursor, i)
-    return (dates.years(cursor.now, decade[0], 10), decade[1]) if decade else None
-
-
-def _first_year(cursor: Cursor, i: int) -> tuple[int, int] | None:
-    """Return the first year of a decade, and the position after the words."""
-    if word := cursor.take(i, when.Decade):
-        return word[0].year, word[1]
-    endings = cursor.lexicon.vocabulary.file.dates.decades
-    joined = cursor.is_word(i + 1, endings) and cursor.typed[i].group == cursor.typed[i + 1].group
-    if not joined or not cursor.tokens[i].norm.endswith("0"):
-        return None
-    number = int(cursor.tokens[i].number)
-    if number < 100:
-        number += 1900 if number > cursor.now.year % 100 else 2000
-    return (number, i + 2) if dates.is_year(number) else None
-
-
-def _year(cursor: Cursor, i: int, first: int = dates.FIRST_YEAR) -> int | None:
-    number = int(cursor.tokens[i].number) if cursor.is_number(i) else 0
-    digits = number and cursor.tokens[i].norm.isdecimal()
-    return number if digits and dates.is_year(number, first) else None
-
-
-def _season(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
-    """ "autumn 2026", "winter 2024/25", "in spring"."""
-    season = cursor.take(i, when.Season)
-    if season is None:
-        return None
-    end, year = season[1], _year_behind(cursor, season[1])
-    if year is not None:
-        following = cursor.tokens[year[1]].number if cursor.is_number(year[1]) else 0
-        end = year[1] + (following in (year[0] + 1, (year[0] + 1) % 100))
-    elif not announced or cursor.is_(i, sense.ValueRef):
-        return None
-    months = dates.part(cursor.now, season[0].first, 3, year[0] if year else None)
-    return replace(months, yearless=False, season=True), end
-
-
-def _part_of_year(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "Q3 2025", "the third quarter of 2025", "the first half of the year"."""
-    if named := _NAMED_PART.fullmatch(cursor.tokens[i].norm):
-        number, months, end = int(named[2]), _MONTHS[named[1]], i + 1
-    elif found := _counted_part(cursor, i):
-        number, months, end = found
-    else:
-        return None
-    if number * months > 12:
-        return None
-    years = (_year_behind(cursor, at) for at in cursor.steps(end, sense.ValueLink, most=1))
-    year = next(filter(None, years), None)
-    first = (number - 1) * months + 1
-    span = dates.part(cursor.now, first, months, year[0] if year else None)
-    return span, year[1] if year else end
-
-
-def _counted_part(cursor: Cursor, i: int) -> tuple[int, int, int] | None:
-    """Return the number of a quarter or a half, its months, and the position after it; in Hebrew
-    the number comes last."""
-    nth, of = cursor.take(i, when.Nth), _unit_of_parts(cursor, i)
-    if nth is not None:
-        of = _unit_of_parts(cursor, nth[1])
-    elif of is not None:
-        nth = cursor.take(cursor.past_one(of[1], sense.Filler), when.Nth)
-    if nth is None or of is None:
-        return None
-    return nth[0].number, of[0], max(nth[1], of[1])
-
-
-def _unit_of_parts(cursor: Cursor, i: int) -> tuple[int, int] | None:
-    """Return the months of a quarter or a half, and the position after the word."""
-    if half := cursor.take(i, when.Half):
-        return 6, half[1]
-    unit = cursor.take(i, when.DateUnit)
-    return (3, unit[1]) if unit and unit[0].unit == "quarter" else None
-
-
-def _month(cursor: Cursor, i: int, *, announced: bool) -> tuple[Span, int] | None:
-    """ "March", "March 2024", "March 5", "March 5th, 2024"."""
-    month = cursor.take(i, when.Month)
-    if month is None:
-        return None
-    number, end = month[0].number, month[1]
-    if year := _year_behind(cursor, end):
-        return dates.part(cursor.now, number, 1, year[0]), year[1]
-    if day := cursor.whole(end, 31):
-        return _on(cursor, day[0], number, _ordinal(cursor, day[1]))
-    if not announced and cursor.is_(i, when.Unclear):
-        return None
-    return dates.part(cursor.now, number, 1, _year_ahead(cursor, end)), end
-
-
-def _day_month(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "5 March", "5th of March 2024"."""
-    day = cursor.whole(i, 31)
-    at = cursor.past(_ordinal(cursor, day[1]), sense.ValueLink) if day else i
-    month = cursor.take(at, when.Month) if day else None
-    return _on(cursor, day[0], month[0].number, month[1]) if day and month else None
-
-
-def _on(cursor: Cursor, day: int, month: int, end: int) -> tuple[Span, int] | None:
-    year = _year_behind(cursor, end + 1 if cursor.is_mark(end, ",") else end)
-    span = dates.part(cursor.now, month, 1, year[0] if year else _year_ahead(cursor, end))
-    moment = dates.shifted(span.start, "day", day - 1)
-    found = replace(dates.day(moment), yearless=span.yearless)
-    return (found, year[1] if year else end) if moment < span.end else None
-
-
-def _year_ahead(cursor: Cursor, i: int) -> int | None:
-    """The year of "March or April 2025", where it follows only the last month."""
-    at = i + 1 if cursor.is_mark(i, ",") else i
-    at = cursor.past(at, sense.And, sense.Or, sense.BetweenAnd, when.DateRelation)
-    following = _month(cursor, at, announced=True) or _day_month(cursor, at) if at > i else None
-    return following[0].start.year if following and not following[0].yearless else None
-
-
-def _year_behind(cursor: Cursor, i: int) -> tuple[int, int] | None:
-    """ "2025", "of 2025", "in 2025", "of last year"."""
-    relation = cursor.take(i, when.DateRelation)
-    at = relation[1] if relation and relation[0].relation == "during" else i
-    if counted := relative(cursor, at):
-        number = counted[0].start.year
-        return (number, counted[1]) if counted[0] == dates.years(cursor.now, number) else None
-    year = _year(cursor, at) if at == i or cursor.is_(i, when.BeforeYear) else None
-    other = at > i and cursor.is_(at + 1, sense.Unit, sense.FieldRef)
-    return (year, at + 1) if year and not other else None
-
-
-def days(cursor: Cursor, i: int) -> tuple[Span, int] | None:
-    """ "10 and 20 March", "the 10th to the 20th of March": days of one month, which follows the
-    second day."""
-    first = cursor.whole(cursor.past_one(i, sense.Filler), 31)
-    until = cursor.take(_ordinal(cursor, first[1]), sense.BetweenAnd) if first else None
-    last = _day_month(cursor, cursor.past_one(until[1], sense.Filler)) if until else None
-    if first is None or last is None or first[0] > last[0].start.day:
-        return None
-    return replace(last[0], start=last[0].start.replace(day=first[0])), last[1]
-
-
-def _ordinal(cursor: Cursor, i: int) -> int:
-    ordinal = (
-        i < len(cursor.tokens)
-        and cursor.tokens[i].norm in cursor.lexicon.vocabulary.file.dates.ordinals
-    )
-    return i + 1 if ordinal else i
+    moment = dates.shifted(question.now, unit, -count)
+    found = [(dates.current(moment, "day"), stop) for stop in ends]
+    if before and not ends and question.words.language != "en":
+        found.append((dates.current(moment, "day"), end))
+    return found

@@ -51,13 +51,14 @@ _SPLIT = re.compile(r"^(\d+(?:\.\d+)?)([^\W\d_]+)$")
 
 @dataclass(frozen=True)
 class Token:
-    """One piece of a question. `norm` is looked up, `text` is as typed; `group` is the number of
-    the word that it is part of."""
+    """One piece of a question, from the character `start` on. `norm` is looked up, `text` is as
+    typed; pieces of one word have the same `group`."""
 
     kind: TokenKind
     text: str
     norm: str
     group: int
+    start: int
     number: float = 0.0
     money: bool = False
     day: date | None = None
@@ -93,18 +94,21 @@ def folded(text: str) -> str:
 def _tokens(match: re.Match[str], decimal: str) -> list[Token]:
     kind, text, at = match.lastgroup, match.group(), match.start()
     if match["quoted"]:
-        return [Token("quoted", text[1:-1].strip(), folded(text[1:-1].strip()), at)]
+        return [Token("quoted", text[1:-1].strip(), folded(text[1:-1].strip()), at, at)]
     if match["date"]:
         try:
-            return [Token("date", text, text, at, day=_day(text))]
+            return [Token("date", text, text, at, at, day=_day(text))]
         except ValueError:
-            return [Token("word", text, text, at)]
+            return [Token("word", text, text, at, at)]
     if match["number"]:
-        return [_number(match, decimal)]
+        number = _number(match, decimal)
+        if number.kind == "number" and (match["factor"] or "") in "mM" and not number.money:
+            return _metres(number)
+        return [number]
     if match["word"]:
         return _words(text, at)
     assert kind == "mark"
-    return [Token("mark", text, text, at)]
+    return [Token("mark", text, text, at, at)]
 
 
 def _day(text: str) -> date:
@@ -129,29 +133,38 @@ def _number(match: re.Match[str], decimal: str) -> Token:
     elif not _POINT.fullmatch(digits):  # "4.5" has a point in every language
         digits = digits.replace("." if decimal == "," else ",", "").replace(decimal, ".")
     if len(digits) > LONGEST_NUMBER:
-        return Token("word", text, folded(text), match.start())
+        return Token("word", text, folded(text), match.start(), match.start())
     value = float(digits) * {"": 1, "k": 1_000, "m": 1_000_000}[(match["factor"] or "").lower()]
     money = bool(match["before"] or match["after"])
-    return Token(
-        "number", text, folded(text).replace(" ", ""), match.start(), number=value, money=money
-    )
+    at, norm = match.start(), folded(text).replace(" ", "")
+    return Token("number", text, norm, at, at, number=value, money=money)
+
+
+def _metres(number: Token) -> list[Token]:
+    """Return the number and the unit of "1.85m", which are millions of money alone."""
+    if not number.text[-1:].isalpha():
+        return [number]
+    digits, letter = number.text[:-1], number.text[-1]
+    value = number.number / 1_000_000
+    unit = Token("word", letter, letter.lower(), number.group, number.start + len(digits))
+    return [Token("number", digits, digits, number.group, number.start, number=value), unit]
 
 
 def _words(text: str, at: int) -> list[Token]:
-    found = []
+    found, start = [], at
     for part in text.split("-"):
         norm = folded(part)
         for ending in ("'s", "s'"):
             if norm.endswith(ending) and len(norm) > 3:
                 norm = norm[: -len(ending)] + ("s" if ending == "s'" else "")
         joined = _SPLIT.match(norm)
-        if joined and part == text and len(joined[1]) <= LONGEST_NUMBER:
-            # "100usd" and "5th" are a number and a word; the parser puts unknown ones together
-            # again.
-            found.append(Token("number", joined[1], joined[1], at, number=float(joined[1])))
-            found.append(Token("word", joined[2], joined[2], at))
+        if joined and part == text and len(joined[1]) <= LONGEST_NUMBER:  # "100usd", "5th"
+            digits, rest = joined[1], joined[2]
+            found.append(Token("number", digits, digits, at, start, number=float(digits)))
+            found.append(Token("word", rest, rest, at, start + len(digits)))
         elif norm.isdecimal() and len(norm) <= LONGEST_NUMBER:
-            found.append(Token("number", part, norm, at, number=float(norm)))
+            found.append(Token("number", part, norm, at, start, number=float(norm)))
         else:
-            found.append(Token("word", part, norm, at))
+            found.append(Token("word", part, norm, at, start))
+        start += len(part) + 1
     return found

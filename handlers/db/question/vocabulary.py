@@ -15,43 +15,41 @@ from pydantic import ValidationError
 
 from groundhook.core.errors import ConfigError, SourceNotConfigured, suggestion
 from groundhook.core.types.base import dotted, validation_problems
-from groundhook.handlers.db.question import sense
-from groundhook.handlers.db.question.language_file import LanguageFile, Words, meanings_of
-from groundhook.handlers.db.question.sense import Phrase
+from groundhook.handlers.db.question.language_file import LanguageFile, Word, Words, words_in
 from groundhook.handlers.db.question.tokens import phrase_of
 
 FOLDER = files("groundhook.handlers.db.question")
 SHORTEST_STEM = 3
 
+Phrase = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A language. `phrases` has the meanings that its words have for every model."""
+    """A language. `phrases` has the meanings that its words have for every model, `longest` the
+    number of words of the longest phrase that begins with a word, `spoken` all words."""
 
     language: str
     file: LanguageFile
-    phrases: Mapping[Phrase, tuple[sense.Sense, ...]]
-    function_words: frozenset[str]
-    adjectives: frozenset[str]
+    phrases: Mapping[Phrase, tuple[Word, ...]]
+    longest: Mapping[str, int]
     spoken: frozenset[str]
     kinds: Mapping[str, Words]
     persons: frozenset[str]
 
     def stem(self, word: str) -> str:
-        """The word without its plural ending."""
+        """Return the word without its plural ending."""
         return _strip_ending(word, self.file.endings, self.file.endings_kept)
 
-    def root(self, word: str) -> str:
-        """Return the word without the endings of any form. A verb or an adjective shares it with
-        its noun: "earning", "earns" and "earned" become "earn". It is not a word of the language,
-        and is only compared with other roots."""
-        endings, kept = self.file.forms or self.file.endings, self.file.endings_kept
-        return _strip_ending(_strip_ending(word, endings, kept), endings, kept)
+    def stems(self, text: str) -> Phrase:
+        """Return the stems of the words of a name. `FirstName` and `first_name` have two."""
+        parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text)
+        return tuple(map(self.stem, phrase_of(parted)))
 
 
 @lru_cache(maxsize=20_000)
 def _strip_ending(word: str, endings: tuple[tuple[str, str], ...], kept: Words) -> str:
-    if len(word) > 3 and not word.endswith(kept):
+    if len(word) > SHORTEST_STEM and not word.endswith(kept):
         for ending, instead in endings:
             if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_STEM:
                 return word[: len(word) - len(ending)] + instead
@@ -98,47 +96,21 @@ def build_vocabulary(language: str, raw: Mapping[str, Any]) -> Vocabulary:
     except ValidationError as exc:
         path, message = validation_problems(exc)[0]
         raise ConfigError(f"the words of {language!r}: {dotted(path)}: {message}") from exc
-    phrases: dict[Phrase, list[sense.Sense]] = {}
-    for words, meaning in meanings_of(file):
+    phrases: dict[Phrase, list[Word]] = {}
+    longest: dict[str, int] = {}
+    for words, meaning in words_in(file):
         if phrase := phrase_of(words):
             phrases.setdefault(phrase, []).append(meaning)
+            longest[phrase[0]] = max(len(phrase), longest.get(phrase[0], 0))
     return Vocabulary(
         language,
         file,
         phrases={phrase: tuple(meanings) for phrase, meanings in phrases.items()},
-        function_words=_list_function_words(file),
-        adjectives=frozenset(word for words in file.adjectives.values() for word in words),
+        longest=longest,
         spoken=frozenset(word for phrase in phrases for word in phrase if len(word) > 1),
-        kinds=_kinds_of(file),
+        kinds={kind: tuple(map(_fold, words)) for kind, words in file.kinds.items()},
         persons=frozenset(map(_fold, file.persons)),
     )
-
-
-def _kinds_of(file: LanguageFile) -> dict[str, tuple[str, ...]]:
-    """Return the words of each kind of fields, best first. A field "in euros" is money too, after
-    those that are called so; "pounds" may be a weight."""
-    kinds = {kind: tuple(map(_fold, words)) for kind, words in file.kinds.items()}
-    scales = [words for each in file.measures.values() for words in each.values()]
-    measures = {word for words in scales for word in words}
-    currencies = (_fold(word) for word in file.units.get("money", ()) if word not in measures)
-    return {**kinds, "money": (*kinds.get("money", ()), *filter(None, currencies))}
-
-
-def _list_function_words(file: LanguageFile) -> frozenset[str]:
-    """Return the words without content of their own: a value that consists of them alone would be
-    found in questions that do not mean it."""
-    groups = (
-        file.fillers,
-        file.everything,
-        file.negations,
-        file.verb_negations,
-        file.links,
-        file.single,
-        file.and_,
-        file.or_,
-        *file.comparisons.values(),
-    )
-    return frozenset(word for group in groups for phrase in group for word in phrase_of(phrase))
 
 
 def _fold(text: str) -> str:

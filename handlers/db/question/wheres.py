@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.query.dsl import MATCH, MATCH_NONE, conditions
-from groundhook.handlers.db.question.cursor import NUMBERS
+from groundhook.handlers.db.question.scope import NUMBERS
 
 OPPOSITE = {
     "<": ">=",
@@ -37,7 +37,7 @@ def require_any(parts: Sequence[Where]) -> Where:
 
 
 def require_one_of(field: str, values: Sequence[object]) -> Where:
-    found = list(dict.fromkeys(values))
+    found = tuple(dict.fromkeys(values))
     if len(found) == 1:
         return Where(field=field, op="=", value=found[0])
     return Where(field=field, op="in", value=found)
@@ -96,7 +96,7 @@ def _values_against(where: Where) -> list[Where]:
     """Return the conditions of which a value meets one if it does not meet this one."""
     name, op, value = where.field, where.op, where.value
     if op == "like":
-        return [Where(field=name, op=MATCH_NONE, value=[value.strip(AROUND_PIECE)])]
+        return [Where(field=name, op=MATCH_NONE, value=(value.strip(AROUND_PIECE),))]
     if op == MATCH:
         return [Where(field=name, op=MATCH_NONE, value=value)]
     if op == MATCH_NONE:
@@ -115,4 +115,4 @@ def _merge_excluded(wheres: Sequence[Where]) -> list[Where]:
     if len(excluded) < len(wheres) or len({where.field for where in wheres}) > 1:
         return list(wheres)
     pieces = list(dict.fromkeys(piece for where in excluded for piece in where.value))
-    return [Where(field=excluded[0].field, op=MATCH_NONE, value=pieces)]
+    return [Where(field=excluded[0].field, op=MATCH_NONE, value=tuple(pieces))]

@@ -1,0 +1,104 @@
+"""Judges what a question that was read found: one answer, or a decline that says why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from groundhook.core.ports import SourceResult
+from groundhook.core.types.search import OtherReading, SearchAccount
+from groundhook.handlers.db.query.dsl import QueryDSL
+from groundhook.handlers.db.question.forms import Reading
+from groundhook.handlers.db.question.reading import Reads, explain, notes_of
+from groundhook.handlers.db.question.scope import Offer
+from groundhook.handlers.db.question.sentence import Teller
+from groundhook.handlers.db.question.tokens import MOST_TOKENS
+
+BUILTIN = "builtin"
+MOST_SHOWN = 3  # other readings
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reading, the query that was run for it, and what was found."""
+
+    reading: Reading
+    query: QueryDSL
+    found: SourceResult
+
+    @property
+    def sentence_query(self) -> QueryDSL:
+        """The query as it is told: with the question's own limit, not the caller's."""
+        return self.query.model_copy(update={"limit": self.reading.query.limit})
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was found, or only a figure over no records."""
+        counted = self.query.aggregates[:1]
+        if counted and counted[0].function == "count" and not self.query.groups:
+            return False
+        return not any(item.query.rows if item.query else True for item in self.found.items)
+
+    @property
+    def signature(self) -> str:
+        """Equal for readings with the same results."""
+        items = self.found.items
+        shown = [
+            repr(sorted(map(repr, (item.data or {}).values())) if item.query else item.key)
+            for item in items
+        ]
+        return repr((self.found.total, shown if self.query.orders else sorted(shown)))
+
+
+def declined(reads: Reads, teller: Teller, offers: Sequence[Offer]) -> SearchAccount:
+    """Return the account of a question that was not understood."""
+    return SearchAccount(
+        certainty="none",
+        unread=reads.unread,
+        read_by=BUILTIN,
+        explanation=explain(reads, teller, offers),
+    )
+
+
+def judged(reads: Reads, answers: Sequence[Answer], teller: Teller) -> SourceResult:
+    """Return the one result of all readings, or a decline where they differ, or where the question
+    assumes something that is not there."""
+    different = {answer.signature: answer for answer in reversed(answers)}
+    if len(different) > 1:
+        return _several(list(reversed(different.values())), teller)
+    answer = next((each for each in answers if not each.reading.notes), answers[0])
+    read_as = teller.sentence(answer.sentence_query)
+    account = SearchAccount(certainty="sure", read_as=read_as, read_by=BUILTIN)
+    if answer.empty and (
+        answer.reading.presumes or answer.reading.yearless or answer.query.aggregates
+    ):
+        form = teller.say.no_year if answer.reading.yearless else teller.say.none_found
+        said = form.format(reading=read_as)
+        refused = account.model_copy(update={"certainty": "none", "explanation": said})
+        return SourceResult(total=0, dsl=answer.found.dsl, account=refused)
+    notes = notes_of(answer.reading, teller, teller.schemas[answer.query.model])
+    for word, meant in (reads.corrected or {}).items():
+        notes.append(teller.say.read_word.format(word=f"“{word}”", meant=f"“{meant}”"))
+    if reads.cut:
+        notes.append(teller.say.too_long.format(count=MOST_TOKENS))
+    if notes:
+        unread = (*answer.reading.idle, *(reads.corrected or ()))
+        account = account.model_copy(
+            update={"certainty": "partial", "unread": unread, "explanation": " ".join(notes)}
+        )
+    return replace(answer.found, account=account)
+
+
+def _several(answers: Sequence[Answer], teller: Teller) -> SourceResult:
+    readings = tuple(
+        OtherReading(read_as=teller.sentence(answer.sentence_query), total=answer.found.total)
+        for answer in answers[:MOST_SHOWN]
+    )
+    listed = "; ".join(f"{each.read_as} ({each.total})" for each in readings)
+    account = SearchAccount(
+        certainty="none",
+        readings=readings,
+        read_by=BUILTIN,
+        explanation=f"{teller.say.several} {listed}",
+    )
+    return SourceResult(total=0, account=account)

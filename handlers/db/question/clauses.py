@@ -1,0 +1,162 @@
+"""Clauses: the parts that a question is made of. Each rule returns all clauses that may begin at a
+word, so every reading is seen, and each word belongs to one clause or stays unread.
+
+A clause's `kind` is one letter, so that a question is a word of letters, whose forms are in
+`forms`:
+
+    r  words of a request      n  the records' name        c  a condition behind the name
+    a  an article              m  "anything", "who"        p  a condition also before the name
+    b  "is"   h  "has"         R  related records          N  the name of one record
+    w  "that" k  "and"         f  "how many"               g  a figure of a field
+    O  "of"   d  "does"        q  a field that is asked    s  a superlative
+    e  "there are"             t  "top 5"                  o  "sorted by …"
+    v  "located"               G  "per …"                  x  "by"
+    i  "currently" (left out)  M  "the most"             z  a time of no named field
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Field
+from groundhook.handlers.db.question.question import Found, Question, Values
+from groundhook.handlers.db.question.scope import Scope
+from groundhook.handlers.db.question.wheres import has_opposite, opposite
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a question up to the position `end`. `notes` say how it was read where that is not
+    certain; `span`: its time names no year; `list_only`: no figure may come of it."""
+
+    kind: str
+    end: int
+    wheres: tuple[Where, ...] = ()
+    fields: tuple[Field, ...] = ()
+    figure: str = ""
+    direction: str = ""
+    count: int = 0
+    plural: bool = False
+    bucket: str = ""
+    relation: str = ""
+    notes: tuple[str, ...] = ()
+    yearless: bool = False
+    list_only: bool = False
+
+    @property
+    def conditions(self) -> bool:
+        return bool(self.wheres)
+
+
+Rule = Callable[["Here", int], Iterable[Clause]]
+
+
+@dataclass
+class Here:
+    """A question and the model that its records are of, or within a relation the related model.
+    Clauses are kept by position."""
+
+    question: Question
+    scope: Scope
+    many: bool = False
+    _kept: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def values(self) -> Values:
+        return Values.of(self.question, self.scope)
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        return {one.name: one for one in self.scope.own}
+
+    def titles(self, relation: str) -> list[Field]:
+        """Return the fields that name the records of a relation; none of one that the identity may
+        not see."""
+        related = self.scope.offer.related.get(relation)
+        return Scope(related, self.scope.words, f"{relation}.").titles if related else []
+
+    def once(self, rule: Rule, i: int) -> Sequence[Clause]:
+        """Return the clauses of a rule at a position, which are computed once."""
+        key = (rule, i)
+        if key not in self._kept:
+            self._kept[key] = ()  # a rule that leads to itself finds nothing more
+            self._kept[key] = tuple(dict.fromkeys(rule(self, i)))
+        found: Sequence[Clause] = self._kept[key]
+        return found
+
+    def named(self, i: int, table: str) -> list[tuple[int, Any]]:
+        """Return the names at a position, the longest first: of `fields` or `relations`."""
+        question, names = self.question, getattr(self.scope, table)
+        found: list[tuple[int, Any]] = []
+        for end in range(min(len(question), i + 5), i, -1):
+            if not self.within_name(i, end):
+                found += [(end, one) for one in names.get(question.stems(i, end), ())]
+        longest = max((end for end, _ in found), default=0)
+        return [each for each in found if each[0] == longest]
+
+    def fields_at(self, i: int, *kinds: str) -> list[tuple[int, Field]]:
+        """Return the fields of these kinds that are named at a position. "number of" may come
+        before a number."""
+        found = [
+            (end, one) for end, one in self.named(i, "fields") if one.kind in kinds or not kinds
+        ]
+        if not found and "integer" in kinds:
+            for end, function in self.question.all(i, "figures"):
+                if function == "count":
+                    found += list(self.fields_at(end, "integer"))
+        return found
+
+    def free_values(self, i: int) -> list[Found]:
+        """Return the values at a position that may stand without their field's name."""
+        found = self.values.at.get(i, ())
+        return [each for each in found if each.free and not self.within_name(i, each.end)]
+
+    def values_of(self, one: Field, places: Iterable[int]) -> list[Found]:
+        """Return the values of a field that begin at these positions."""
+        found = (value for at in places for value in self.values.at.get(at, ()))
+        return [value for value in found if value.field == one]
+
+    def nouns_at(self, i: int) -> list[tuple[int, bool]]:
+        """Return the end of the name of the records at a position, and whether it is plural."""
+        question = self.question
+        return [
+            (end, question.norm(end - 1) != question.words.stem(question.norm(end - 1)))
+            for end in range(min(len(question), i + 5), i, -1)
+            if question.stems(i, end) in self.scope.nouns and not self.within_name(i, end)
+        ][:1]
+
+    @cached_property
+    def _long_names(self) -> set[tuple[int, int]]:
+        """The places of names and free values of several words, whose words alone mean nothing."""
+        question, scope = self.question, self.scope
+        places = set()
+        for i in range(len(question)):
+            for end in range(i + 2, min(len(question), i + 5) + 1):
+                stems = question.stems(i, end)
+                if stems in scope.nouns or stems in scope.fields or stems in scope.relations:
+                    places.add((i, end))
+            for value in self.values.at.get(i, ()):
+                if value.end > i + 1 and (
+                    scope.is_title(value.field) or scope.repeats(value.field)
+                ):
+                    places.add((i, value.end))
+        return places
+
+    def within_name(self, i: int, end: int) -> bool:
+        return any(
+            first <= i and end <= last and (first, last) != (i, end)
+            for first, last in self._long_names
+        )
+
+
+def negated(here: Here, clause: Clause, end: int) -> list[Clause]:
+    """Return the clause that holds where this one does not; nothing if no query can say so."""
+    if clause.relation or not has_opposite(clause.wheres):
+        return []
+    against = opposite(clause.wheres, here.fields)
+    kind = clause.kind if clause.kind in "pz" else "c"
+    return [replace(clause, wheres=against, end=end, kind=kind)]

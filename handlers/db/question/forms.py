@@ -1,0 +1,233 @@
+"""The forms of questions: which clauses in which order make a query, and which query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from groundhook.core.types.query_language import Aggregate, Order, Where
+from groundhook.handlers.db.query.dsl import QueryDSL, conditions
+from groundhook.handlers.db.question.clauses import Clause, Here
+
+_PRE = "(?:a|p|s|t|pk(?=[ap]))*"  # "the three cheapest red"
+_NOUN = f"{_PRE}[nm]"
+_NEXT = "[wbhdva]*[cpzRN]"
+_COND = f"(?:{_NEXT}(?:k?{_NEXT})*)?"  # "from Berlin that are pending and …"
+_ORDER = "(?:[wbhka]*[so])?"
+_TAIL = "[bhv]*"
+# By name, the forms of questions, each with whether it names its records.
+_FORMS = {
+    "list": re.compile(f"^r*{_NOUN}{_COND}{_ORDER}{_TAIL}$"),
+    "count": re.compile(f"^[ra]*f[Oa]*{_NOUN}{_COND}(?:G{_COND})?{_TAIL}$"),
+    "grouped": re.compile(f"^r*{_NOUN}{_COND}G{_COND}$"),
+    "figure": re.compile(f"^[rba]*g(?:[Oa]*{_NOUN})?(?:[Oa]*{_COND})(?:G{_COND})?{_TAIL}$"),
+    "fields": re.compile(
+        f"^[rab]*q(?:k?a*q)*(?:[ab]*O[Oab]*{_NOUN}{_COND}{_ORDER}|[ab]*[Ob][Oab]*(?:n)?N{_COND}){_TAIL}$"
+    ),
+    "field behind": re.compile("^[rab]*Nq$"),
+    "when": re.compile("^T[bd]a*(?:n)?Nb*q?$"),
+    "most": re.compile(f"^[ra]*q[hwba]*M[Oa]*{_NOUN}{_COND}{_TAIL}$"),
+    "ranking": re.compile(f"^[ra]*tq(?:{_COND})x(?:a*f?[Oa]*{_NOUN}|g){_COND}$"),
+    "bare": re.compile(f"^[rab]*(?:t?s|st)?a*[cpzN](?:k?[wbhdva]*[cpzN])*{_ORDER}{_TAIL}$"),
+}
+_HARMLESS = re.compile("k?y|yk|[iye]")
+# What follows related records belongs to them; a time to the record, which is what happened.
+_BEHIND_RELATED = re.compile("R[^kR]*[cpN]")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A query for a question. `notes` say what is not certain of it; `presumes`: the question
+    assumes that there is something; `named`: it names its records; `idle` are words left out."""
+
+    query: QueryDSL
+    notes: tuple[str, ...] = ()
+    presumes: bool = False
+    yearless: bool = False
+    named: bool = True
+    idle: tuple[str, ...] = ()
+
+
+def compose(here: Here, clauses: Sequence[Clause]) -> Iterator[Reading]:
+    """Yield the readings of a question whose words all belong to these clauses."""
+    letters = _HARMLESS.sub("", "".join(clause.kind for clause in clauses))
+    if _BEHIND_RELATED.search(letters) or not _ends_well(here, letters):
+        return
+    wheres = _joined(clauses)
+    if wheres is None:
+        return
+    for form, pattern in _FORMS.items():
+        if pattern.match(letters):
+            made = _Query(here, clauses, wheres).build(form)
+            if made is not None:
+                yield made
+            return
+
+
+def _ends_well(here: Here, letters: str) -> bool:
+    """Return whether a verb at the end may be there: in languages where it comes last."""
+    return here.scope.words.file.verbs_last or letters[-1:] not in ("b", "h", "v")
+
+
+def _joined(clauses: Sequence[Clause]) -> tuple[Where, ...] | None:
+    """Return all conditions; None where they exclude each other, or where nobody knows what an
+    "or" joins."""
+    parts = [clause for clause in clauses if clause.wheres]
+    if len(parts) > 1 and any(clause.figure == "either" and clause.kind != "p" for clause in parts):
+        return None
+    chosen = [name for clause in parts for name in _chosen(clause)]
+    if len(chosen) > len(set(chosen)):
+        return None
+    return tuple(dict.fromkeys(where for clause in parts for where in clause.wheres))
+
+
+def _chosen(clause: Clause) -> set[str]:
+    """Return the fields of which a clause chooses texts."""
+    return {
+        where.field
+        for where in conditions(clause.wheres)
+        if where.op in ("=", "in", "!=", "not in") and not isinstance(where.value, (int, float))
+    }
+
+
+@dataclass
+class _Query:
+    here: Here
+    clauses: Sequence[Clause]
+    wheres: tuple[Where, ...]
+
+    def _of(self, *kinds: str) -> list[Clause]:
+        return [clause for clause in self.clauses if clause.kind in kinds]
+
+    def build(self, form: str) -> Reading | None:
+        """Return the query of a form; None if its parts do not fit each other."""
+        match form:
+            case "list" | "bare":
+                return self._list(named=form == "list")
+            case "count":
+                return self._figures([Aggregate(function="count")])
+            case "grouped":
+                strong = not any(clause.direction for clause in self._of("G"))
+                return self._figures([Aggregate(function="count")]) if strong else None
+            case "figure":
+                return self._figures([_aggregate(clause) for clause in self._of("g")])
+            case "fields" | "field behind":
+                return self._fields()
+            case "when":
+                return self._when()
+            case _:
+                return self._ranking(form)
+
+    def _list(self, *, named: bool, select: tuple[str, ...] = ()) -> Reading | None:
+        """Return the query of a list of records."""
+        sorts, tops = self._of("s", "o"), self._of("t")
+        orders = [order for clause in sorts if (order := _order(clause, top=bool(tops)))]
+        if len(sorts) > 1 or len(orders) < len(sorts) or len(tops) > len(sorts):
+            return None
+        superlative = bool(self._of("s"))
+        notes = tuple(note for clause in self.clauses for note in clause.notes)
+        limit = tops[0].count if tops else None
+        if superlative and not tops and not notes:
+            plural = self._plural(named=named)
+            limit, notes = (None, ("how_many",)) if plural else (1, ())
+        presumes = superlative or bool(select) or bool(self._of("N"))
+        content = {"orders": orders, "limit": limit, "select": select}
+        return self._reading(content, notes, presumes=presumes, named=named)
+
+    def _plural(self, *, named: bool) -> bool:
+        """Return whether the name of the records is plural, or the value that stands for them:
+        "quickest dinners"."""
+        if named:
+            return any(noun.plural for noun in self._of("n"))
+        kinds, question = self._of("p"), self.here.question
+        word = question.norm(kinds[-1].end - 1) if kinds else ""
+        return word != question.words.stem(word)
+
+    def _figures(self, aggregates: Sequence[Aggregate]) -> Reading | None:
+        groups = self._of("G")
+        if self._of("s", "o", "t") or any(clause.list_only for clause in self.clauses):
+            return None
+        if len(groups) > 1 or any(clause.bucket for clause in groups):
+            return None
+        repeated = self.here.scope.rows_repeat() and not groups
+        notes = ("not_rows",) if repeated and aggregates[0].function in ("count", "sum") else ()
+        content = {"aggregates": aggregates, "groups": _group_names(self.here, groups)}
+        orders = [Order(field=aggregates[0].called)] if groups else []
+        named = bool(self._of("n", "m"))
+        return self._reading({**content, "orders": orders}, notes, named=named)
+
+    def _fields(self) -> Reading | None:
+        asked = [one for clause in self._of("q") for one in clause.fields]
+        return self._list(named=bool(self._of("n", "m")), select=tuple(one.name for one in asked))
+
+    def _when(self) -> Reading | None:
+        asked = [one for clause in self._of("q") for one in clause.fields]
+        if not asked or any(one.kind not in ("date", "moment") for one in asked):
+            return None
+        return self._list(named=False, select=tuple(one.name for one in asked))
+
+    def _ranking(self, form: str) -> Reading | None:
+        """ "which city has the most customers", "top 5 brands by revenue"."""
+        [asked], tops, most = self._of("q")[:1], self._of("t"), self._of("M")
+        figures = [_aggregate(clause) for clause in self._of("g")] or [Aggregate(function="count")]
+        if any(one.kind not in ("text", "boolean", "integer") for one in asked.fields):
+            return None
+        direction = most[0].direction if most else "desc"
+        limit = tops[0].count if tops else 1
+        if self._of("s", "o") or any(clause.list_only for clause in self.clauses):
+            return None
+        content = {
+            "aggregates": figures,
+            "groups": _group_names(self.here, [asked]),
+            "orders": [Order(field=figures[0].called, order=direction)],
+            "limit": limit,
+        }
+        named = bool(self._of("n"))
+        return self._reading(content, (), presumes=True, named=named) if form else None
+
+    def _reading(
+        self,
+        content: Mapping[str, object],
+        notes: tuple[str, ...],
+        *,
+        presumes: bool = False,
+        named: bool = True,
+    ) -> Reading:
+        given = {key: value for key, value in content.items() if value}
+        query = QueryDSL(model=self.here.scope.schema.id, wheres=self.wheres, **given)
+        begin, idle = 0, []
+        for clause in self.clauses:
+            if clause.kind == "i":
+                idle.append(self.here.question.typed(begin, clause.end))
+            begin = clause.end
+        yearless = any(clause.yearless for clause in self.clauses)
+        return Reading(query, notes, presumes, yearless, named, tuple(idle))
+
+
+def _order(clause: Clause, *, top: bool) -> Order | None:
+    """Return a sort order; None where nobody knows in which direction."""
+    direction = clause.direction or ("desc" if top else "")
+    return Order(field=clause.fields[0].name, order=direction) if direction else None
+
+
+def _aggregate(clause: Clause) -> Aggregate:
+    name = clause.fields[0].name
+    if clause.figure == "different":
+        return Aggregate(function="count", field=name, distinct=True)
+    return Aggregate(function=clause.figure, field=name)
+
+
+def _group_names(here: Here, groups: Sequence[Clause]) -> tuple[str, ...]:
+    """Return the fields to group by. Related records that are called the same are apart, by the
+    key that links to them."""
+    names: list[str] = []
+    for clause in groups:
+        for one in clause.fields:
+            relation = here.scope.schema.relations.get(one.name.partition(".")[0])
+            if relation and len(clause.fields) == len(here.titles(relation.name)):
+                titles = here.titles(relation.name)
+                if one in titles and relation.foreign not in names:
+                    names.append(relation.foreign)
+            names.append(one.name)
+    return tuple(dict.fromkeys(names))

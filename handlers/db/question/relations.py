@@ -1,0 +1,167 @@
+"""Conditions on related records, one step far: "orders of customers from Berlin", "customers with
+orders over 100", "albums by Iron Maiden", "customers without orders"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from groundhook.core.types.query_language import Where
+from groundhook.handlers.db.model.schema import Relation
+from groundhook.handlers.db.question.clauses import Clause, Here
+from groundhook.handlers.db.question.conditions import conditions, listed
+from groundhook.handlers.db.question.scope import Scope
+
+MOST_INNER = 4  # conditions on related records
+
+
+def related(here: Here, i: int) -> Iterator[Clause]:
+    """Yield the conditions on related records that begin at a position."""
+    yield from _with_noun(here, i)
+    yield from _by_name(here, i)
+    yield from _lacking(here, i)
+    yield from _in_places(here, i)
+
+
+def _in_places(here: Here, i: int) -> Iterator[Clause]:
+    """ "events in Hamburg", where the venue is in a city and the event has none."""
+    question = here.question
+    for start in question.past(i, "place_verbs", "made_verbs"):
+        for end, kind in question.all(start, "prepositions"):
+            for at in question.past(end, "articles") if kind == "place" else ():
+                own = [value for value in here.values.at.get(at, ()) if value.free]
+                for relation in here.scope.schema.relations.values() if not own else ():
+                    if relation.many or relation.name not in here.scope.offer.related:
+                        continue
+                    inner = within(here, relation)
+                    for value in inner.values.at.get(at, ()):
+                        if value.free and inner.scope.is_kind(value.field, "place"):
+                            yield from (
+                                Clause("c", stop, (where,)) for stop, where in listed(inner, value)
+                            )
+
+
+def within(here: Here, relation: Relation) -> Here:
+    """Return the same question for the records of a relation."""
+    key = ("within", relation.name)
+    if key not in here._kept:
+        offer = here.scope.offer.related[relation.name]
+        scope = Scope(offer, here.scope.words, f"{relation.name}.")
+        here._kept[key] = Here(here.question, scope, relation.many)
+    found: Here = here._kept[key]
+    return found
+
+
+def _with_noun(here: Here, i: int) -> Iterator[Clause]:
+    question = here.question
+    leads = ("having", "of", "prepositions", "place_verbs", "made_verbs")
+    for lead in question.past(i, *leads):
+        behind = question.past(lead, "prepositions") if lead > i else [lead]
+        for at in dict.fromkeys(
+            each for start in behind for each in question.past(start, "articles")
+        ):
+            for end, relation, wheres in _related_nouns(here, at):
+                if relation.many and not question.is_(i, "having"):
+                    continue
+                exists = (Where(field=relation.name, op="not null"),) if relation.many else ()
+                for stop, inner in _inner(within(here, relation), end):
+                    if inner or wheres or relation.many:
+                        found = (*wheres, *inner) or exists
+                        yield Clause("R", stop, found, relation=relation.name)
+
+
+def _related_nouns(here: Here, i: int) -> Iterator[tuple[int, Relation, tuple[Where, ...]]]:
+    """Yield the names of relations at a position, also behind an adjective: "German customers"."""
+    yield from ((end, relation, ()) for end, relation in here.named(i, "relations"))
+    for relation in here.scope.schema.relations.values():
+        if relation.name not in here.scope.offer.related:
+            continue
+        inner = within(here, relation)
+        for clause in inner.once(conditions, i):
+            if clause.kind in "pN":
+                for end, named in here.named(clause.end, "relations"):
+                    if named == relation:
+                        yield end, relation, clause.wheres
+
+
+def _inner(inner: Here, i: int, most: int = MOST_INNER) -> Iterator[tuple[int, tuple[Where, ...]]]:
+    """Yield the conditions on the related records from a position on, none included."""
+    yield i, ()
+    if not most:
+        return
+    question = inner.question
+    at = question.behind(i, "relatives", "be", "articles", "place_verbs")
+    joined = [at, *(end for end, _ in question.all(at, "and"))] if most < MOST_INNER else [i, at]
+    for start in dict.fromkeys(joined):
+        for clause in inner.once(conditions, start):
+            # "sales of wines in November": the sale was in November.
+            event = clause.kind == "z" and not inner.many
+            if not clause.list_only and clause.wheres and not event:
+                for end, rest in _inner(inner, clause.end, most - 1):
+                    yield end, (*clause.wheres, *rest)
+
+
+def _by_name(here: Here, i: int) -> Iterator[Clause]:
+    """ "albums by Iron Maiden", "orders of Anna Berg", "does Anna Berg have"."""
+    question = here.question
+    leads = [(end, {kind}) for end, kind in question.all(i, "prepositions")]
+    leads += [(end, {""}) for end, _ in question.all(i, "of")]
+    leads += [
+        (end, kinds)
+        for start, _ in question.all(i, "made_verbs")
+        for end, kinds in [(at, {kind}) for at, kind in question.all(start, "prepositions")]
+    ]
+    asked = [end for kind in ("do", "have") for end, _ in question.all(i, kind)]
+    for (start, kinds), subject in [
+        *product(leads, (False,)),
+        *(((end, {""}), True) for end in asked),
+    ]:
+        for at in question.past(start, "articles"):
+            for end, wheres in _names_of_related(here, at, kinds):
+                yield Clause("c", end, wheres)
+                if subject:
+                    yield from (Clause("c", stop, wheres) for stop, _ in question.all(end, "have"))
+
+
+def _names_of_related(
+    here: Here, i: int, kinds: set[str]
+) -> Iterator[tuple[int, tuple[Where, ...]]]:
+    for relation in here.scope.schema.relations.values():
+        if relation.many or relation.name not in here.scope.offer.related:
+            continue
+        inner = within(here, relation)
+        if kinds & _kinds_of(inner, relation):
+            for clause in inner.once(conditions, i):
+                if clause.kind == "N" and len(inner.scope.titles) == len(clause.wheres):
+                    yield clause.end, clause.wheres
+
+
+def _kinds_of(inner: Here, relation: Relation) -> set[str]:
+    """Return the prepositions that may come before the names of related records."""
+    words = inner.scope.words
+    called = {relation.name.replace("_", " "), *inner.scope.schema.names}
+    own = {word for name in called for word in words.stems(name)}
+    kinds = {kind for kind in words.file.prepositions if own & set(words.kinds.get(kind, ()))}
+    if inner.scope.of_persons:
+        return {"", "about", "maker", "destination", *kinds}
+    return {"", "about", *kinds, *(() if "maker" in kinds else ("place",))}
+
+
+def _lacking(here: Here, i: int) -> Iterator[Clause]:
+    """ "customers without orders", "who have never had an order"."""
+    question = here.question
+    for start, _ in question.all(i, "lacking"):
+        for at in question.past(start, "articles"):
+            for end, relation in here.named(at, "relations"):
+                name = relation.name if relation.many else relation.foreign
+                yield Clause("R", end, (Where(field=name, op="null"),), relation=relation.name)
+    for start, _ in question.all(i, "having"):
+        for at in question.past(start, "articles"):
+            for end, relation in here.named(at, "relations"):
+                if not relation.many:
+                    yield Clause(
+                        "R",
+                        end,
+                        (Where(field=relation.foreign, op="not null"),),
+                        relation=relation.name,
+                    )

@@ -1,0 +1,104 @@
+"""A query as a sentence of labels, in the language of the question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from groundhook.core.types.query_language import Aggregate, Where
+from groundhook.handlers.db.model.coerce import to_json
+from groundhook.handlers.db.model.schema import Field, Schema, route
+from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDSL
+from groundhook.handlers.db.question.language_file import Sentences
+
+MOST_LISTED = 8  # values of a condition that are written out
+OPS = {"!=": "≠", ">=": "≥", "<=": "≤", "not in": "≠", "in": "="}
+
+
+@dataclass(frozen=True)
+class Teller:
+    """Writes queries on some models in one language."""
+
+    schemas: Mapping[str, Schema]
+    say: Sentences
+
+    def sentence(self, dsl: QueryDSL) -> str:
+        """Return the query as a sentence: "number of Invoice records where Country = Norway"."""
+        schema = self.schemas[dsl.model]
+        label: Callable[[str], str] = lambda name: self.label(schema, name)  # noqa: E731
+        if dsl.aggregates:
+            what = f" {self.say.and_} ".join(self._figure(schema, one) for one in dsl.aggregates)
+        elif dsl.select:
+            fields = ", ".join(map(label, dsl.select))
+            what = self.say.of.format(what=fields, model=schema.name)
+        else:
+            what = schema.name
+        if dsl.wheres:
+            what = self.say.where.format(what=what, conditions=self.conditions(schema, dsl.wheres))
+        if dsl.groups:
+            own = [name for name in dsl.groups if not _is_link(schema, name, dsl.groups)]
+            what = self.say.each.format(what=what, groups=", ".join(map(label, own)))
+        figures = {one.called: self._figure(schema, one) for one in dsl.aggregates}
+        for order in dsl.orders if dsl.limit or not dsl.groups else ():
+            form = self.say.desc if order.order == "desc" else self.say.asc
+            what = form.format(what=what, field=figures.get(order.field) or label(order.field))
+        return self.say.first.format(what=what, count=dsl.limit) if dsl.limit else what
+
+    def label(self, schema: Schema, name: str) -> str:
+        """Return what readers call a field: "Customer › City" of a related record."""
+        found = route(schema, name, self.schemas)
+        if found is None or found.field is None:
+            return name.replace("_", " ")
+        hops = [hop.name.replace("_", " ").capitalize() for hop in found.hops]
+        return " › ".join([*hops, found.field.shown])
+
+    def _figure(self, schema: Schema, one: Aggregate) -> str:
+        if one.field == EVERY_TEXT:
+            return self.say.count.format(model=schema.name)
+        form = self.say.different if one.function == "count" else getattr(self.say, one.function)
+        return str(form.format(field=self.label(schema, one.field)))
+
+    def conditions(self, schema: Schema, wheres: Sequence[Where], joined: str = "") -> str:
+        parts = dict.fromkeys(self._condition(schema, one) for one in wheres)
+        return f" {joined or self.say.and_} ".join(parts)
+
+    def _condition(self, schema: Schema, where: Where) -> str:
+        if where.group is not None:
+            joined = self.say.or_ if where.any_of is not None else self.say.and_
+            inner = self.conditions(schema, where.group, joined)
+            return f"({inner})" if f" {joined} " in inner else inner
+        label, there = self.label(schema, where.field), where.op in ("not null", "!=")
+        if where.op in NULL_OPERATORS or where.value == "":
+            if self._field(schema, where.field) is None:
+                return (self.say.with_ if there else self.say.without).format(relation=label)
+            return (self.say.filled if there else self.say.empty).format(field=label)
+        if where.op == "like":
+            text = str(where.value)
+            form = self.say.contains if text.startswith("%") else self.say.begins
+            return form.format(field=label, value=text.strip('%"'))
+        return self._comparison(label, where)
+
+    def _comparison(self, label: str, where: Where) -> str:
+        if where.op == "between":
+            low, high = (self._value(value) for value in where.value)
+            return f"{low} ≤ {label} ≤ {high}"
+        values = where.value if isinstance(where.value, (list, tuple)) else [where.value]
+        joined = f" {self.say.or_} ".join(self._value(value) for value in values[:MOST_LISTED])
+        more = " …" if len(values) > MOST_LISTED else ""
+        return f"{label} {OPS.get(where.op, where.op)} {joined}{more}"
+
+    def _field(self, schema: Schema, name: str) -> Field | None:
+        found = route(schema, name, self.schemas)
+        return found.field if found else None
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, bool):
+            return self.say.yes if value else self.say.no
+        return str(to_json(value)).removesuffix(" 00:00:00")
+
+
+def _is_link(schema: Schema, name: str, groups: Sequence[str]) -> bool:
+    """Return whether a group only keeps related records apart whose titles are groups too."""
+    links = {one.foreign: one.name for one in schema.relations.values()}
+    return name in links and any(group.startswith(f"{links[name]}.") for group in groups)

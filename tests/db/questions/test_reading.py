@@ -1,0 +1,158 @@
+"""What questions are read as, and what they find: a record shop through a real database."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.db.conftest import Shop
+from tests.db.questions.conftest import MODELS
+
+EVERY = tuple(MODELS)
+
+
+ANSWERED = [
+    ("list all albums by Iron Maiden", [1, 2]),
+    ("albums by the artist Metallica", [3]),
+    ("metal albums", [1, 2, 3]),
+    ("albums released before 1985", [1, 2, 4]),
+    ("albums that were not released in the 1980s", [3, 4]),
+    ("which tracks are longer than 20 minutes?", [2]),
+    ("tracks longer than 1200000 ms", [2]),
+    ("tracks under 4 minutes", [1]),
+    ("tracks on the album Powerslave", [2]),
+    ("tracks that cost between 1 and 2 dollars", [2]),
+    ("whats the longest track", [2]),
+    ("artists without albums", [4]),
+    ("employees in the IT department", [1, 3]),
+    ("employees in IT or OR", [1, 3, 4]),
+    ("employees named April", [1]),
+    ("employees older than 65", [2]),
+    ("employees without a phone", [2, 3]),
+    ("employees hired in 2021", [2, 3]),
+    ("employees hired since June 2021", [3, 4]),
+    ("the two youngest employees", [1, 4]),
+    ("who is the manager of Nancy Edwards", [4]),
+    ("artists from IT", [4]),
+    ("artists not from the US", [2, 3, 4]),
+    ("albums by AC/DC", [4]),
+]
+
+
+@pytest.mark.parametrize(("question", "found"), ANSWERED)
+async def test_a_question_finds_exactly_what_it_asks_for(
+    records: Shop, question: str, found: list[int]
+) -> None:
+    result = await records.search(question, *EVERY)
+    assert result.account.certainty == "sure", result.account.explanation
+    assert sorted(item.record_id for item in result.items) == found
+
+
+@pytest.mark.parametrize(
+    ("question", "figures"),
+    [
+        ("how many albums does Iron Maiden have", [(2,)]),
+        ("how many employees are called Luis Goncalves", [(1,)]),
+        ("average price of tracks", [(1.3233,)]),
+        ("how many albums per genre", [("Metal", 3), ("Rock", 1)]),
+        ("which genre has the most albums", [("Metal", 3)]),
+        ("number of different genres", [(2,)]),
+        ("how many albums were released in 2020", [(0,)]),
+    ],
+)
+async def test_a_figure_is_computed_of_what_it_asks_for(
+    records: Shop, question: str, figures: list[tuple[object, ...]]
+) -> None:
+    result = await records.search(question, *EVERY)
+    assert result.account.certainty == "sure", result.account.explanation
+    rounded = [
+        tuple(round(v, 4) if isinstance(v, float) else v for v in (item.data or {}).values())
+        for item in result.items
+    ]
+    assert rounded == figures
+
+
+@pytest.mark.parametrize(
+    ("question", "unread"),
+    [
+        ("purple albums", "purple"),
+        ("how many employees are inactive", "inactive"),
+        ("albums in Atlantis", "Atlantis"),
+        ("how many albums compared with last year", "compared"),
+        ("who reports to Nancy Edwards", "reports"),
+        ("tracks longer than the average", "longer"),
+        ("highest track in the world", "world"),
+        ("second longest track", "second"),
+        ("albums by Metalica and Pink Floyd", "Floyd"),
+        ("only metal albums", "only"),
+    ],
+)
+async def test_what_is_not_understood_is_refused_and_named(
+    records: Shop, question: str, unread: str
+) -> None:
+    result = await records.search(question, *EVERY)
+    assert (result.items, result.total, result.account.certainty) == ((), 0, "none")
+    assert unread in " ".join(result.account.unread)
+    assert result.account.explanation
+
+
+async def test_readings_with_different_results_are_both_named_and_none_is_chosen(
+    records: Shop,
+) -> None:
+    result = await records.search("Iron Maiden", *EVERY)
+    assert (result.items, result.account.certainty) == ((), "none")
+    assert {(each.read_as, each.total) for each in result.account.readings} == {
+        ("Album where Title = Iron Maiden", 1),
+        ("Artist where Name = Iron Maiden", 1),
+    }
+
+
+async def test_a_near_value_is_taken_for_a_list_and_said_but_never_for_a_figure(
+    records: Shop,
+) -> None:
+    listed = await records.search("albums by Metalica", *EVERY)
+    assert [item.record_id for item in listed.items] == [3]
+    assert listed.account.certainty == "partial"
+    assert "Metallica" in listed.account.explanation
+
+    counted = await records.search("how many albums by Metalica", *EVERY)
+    assert (counted.items, counted.account.certainty) == ((), "none")
+    assert "Metallica" in counted.account.explanation
+
+
+async def test_what_the_question_assumes_and_is_not_there_is_said(records: Shop) -> None:
+    result = await records.search("oldest album released in 2020", *EVERY)
+    assert (result.items, result.account.certainty) == ((), "none")
+    assert "Released ≥ 2020-01-01" in result.account.explanation
+
+
+async def test_words_that_no_data_answer_make_an_answer_partial(records: Shop) -> None:
+    result = await records.search("metal albums currently", *EVERY)
+    assert result.account.certainty == "partial"
+    assert result.account.unread == ("currently",)
+    assert result.total == 3
+
+
+async def test_a_decline_says_what_was_understood_in_the_language_of_the_question(
+    records: Shop,
+) -> None:
+    result = await records.search("Alben mit Gesang", "album")
+    assert "Nicht verstanden" in result.account.explanation
+
+
+@pytest.mark.parametrize(
+    "put_in", ["purple", "not", "second", "in Atlantis", "compared with last year"]
+)
+async def test_a_word_or_clause_that_nobody_knows_never_leaves_the_answer_as_it_was(
+    records: Shop, put_in: str
+) -> None:
+    same = []
+    for question, _ in ANSWERED:
+        words = question.rstrip("?").split()
+        places = (len(words),) if " " in put_in else (1, len(words) - 1)
+        before = await records.search(question, *EVERY)
+        for place in places:
+            changed = " ".join([*words[:place], put_in, *words[place:]])
+            after = await records.search(changed, *EVERY)
+            if after.account.certainty == "sure" and after.dsl == before.dsl:
+                same.append(changed)
+    assert same == []
