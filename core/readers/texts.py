@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from groundhook.core.readers.pdf import pdf_pages
 from groundhook.core.readers.pool import ReaderPool
 
 Text = TypeVar("Text", str, bytes)
@@ -28,6 +27,8 @@ class TextReaders:
 
     async def pdf(self, data: bytes) -> list[str]:
         """Return the text of each page of a PDF file. Raises IngestError."""
+        from groundhook.core.readers.pdf import pdf_pages
+
         return await self.parse(pdf_pages, data)
 
     async def parse(self, parser: Callable[[Text], T], text: Text) -> T:
