@@ -84,6 +84,7 @@ def serve(
     check_settings(settings)
     local, why_not = _local_key(settings, state)
     file = local_key_file(state)
+    other_keys = bool(KeyFile(state).all())
     sock = listen(settings.host, settings.port)
     key = Key(id=id_of(local), hash=hash_of(local), name="local", user="local", scopes=ALL_SCOPES)
     arguments = ServerArguments(
@@ -106,8 +107,11 @@ def serve(
                 key=local,
                 why_no_key=why_not,
                 key_file=file if file.exists() else None,
-                other_keys=bool(KeyFile(state).all()),
-                link=make_link(state, key.id) if local and settings.page.enabled else "",
+                other_keys=other_keys,
+                # Where others may use the server, what it prints may be in a journal.
+                link=make_link(state, key.id)
+                if local and settings.page.enabled and not other_keys
+                else "",
             )
         )
         if settings.workers > 1:

@@ -27,6 +27,7 @@ from tests.server.conftest import (
     READER,
     SPARSE,
     Served,
+    serve,  # noqa: F401 - a fixture
     serving,
     write,
 )

@@ -12,7 +12,7 @@ import jwt
 import pytest
 
 from tests.page.conftest import SECRET, Shop, Visit, visiting
-from tests.server.conftest import LOCAL, OTHER, READER, Served, started
+from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, started
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -503,3 +503,28 @@ def test_a_long_answer_is_drawn_whole(visit: Visit) -> None:
     visit.open("long")
     visit.ask("Tell me")
     assert visit.page.locator(".prose > p").count() == 400
+
+
+@pytest.mark.browser
+def test_a_visitor_who_is_nobody_asks_a_public_assistant_in_a_panel(
+    chromium: Browser, serve: Serve, shop: Shop
+) -> None:
+    public = {"name": "Public", "connector": "titles", "public": True, "placeholder": "Anything?"}
+    files = {"assistants/public/package.yao": json.dumps(public)}
+    with serve(files, auth={"anonymous": True}, origins=[shop.url]) as served:
+        shop.policy = ""
+        shop.body = (
+            "<!doctype html><title>Shop</title>"
+            f'<script type="module" src="{served.url}/widget.js"></script>'
+            '<groundhook-chat assistant="public" open="false"></groundhook-chat>'
+        )
+        with visiting(chromium, served.url) as visit:
+            visit.allowed.add(shop.url)
+            page = visit.page
+            page.goto(f"{shop.url}/")
+            page.get_by_role("button", name="Open the chat").click()
+            page.get_by_role("button", name="Anything?", exact=True).click()
+            page.locator(".acts").wait_for()
+            assert page.locator(".prose").inner_text() == "A title"
+            page.get_by_role("button", name="Close the chat").click()
+            page.get_by_role("button", name="Open the chat").wait_for()

@@ -208,3 +208,23 @@ def test_without_the_page_browsers_get_what_programs_get(serve: Serve) -> None:
         assert client.get("/", headers=HTML).json()["name"] == "Groundhook"
         assert client.get("/widget.js").status_code == 404
         assert client.get("/api/sources/db/tea/1", headers=HTML).status_code == 401
+
+
+def test_texts_of_an_assistant_come_in_the_language_of_the_reader(serve: Serve) -> None:
+    package = {
+        "name": "{{ name }}",
+        "connector": "titles",
+        "placeholder": {"title": "{{ hello }}", "prompts": ["{{ hello }}?"]},
+        "locales": {
+            "en": {"name": "Tea", "hello": "Hello"},
+            "de": {"name": "Tee", "hello": "Hallo"},
+        },
+    }
+    files = {"assistants/tea/package.yao": json.dumps(package)}
+    with serve(files) as served, served.client(OTHER) as client:
+        german = client.get(
+            "/api/assistants/tea", headers={"accept-language": "de-AT,en;q=0.5"}
+        ).json()
+        assert german["name"] == "Tee"
+        assert german["placeholder"] == {"title": "Hallo", "prompts": ["Hallo?"]}
+        assert client.get("/api/assistants/tea?locale=en").json()["name"] == "Tea"

@@ -5,6 +5,7 @@ What a program finds at the address of the server: its endpoints, and how to ask
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -14,13 +15,15 @@ from anyio import to_thread
 from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from groundhook.core.errors import HostError, UsageError
+from groundhook.core.errors import ConfigError, HostError, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.problems import Problem
 from groundhook.core.types.base import Value
 from groundhook.core.types.search import SEARCH_TYPES, SearchRequest
 from groundhook.host.config.introduction import first_assistant
+from groundhook.host.config.locales import texts_of
 from groundhook.host.config.tree import assistants as assistants_in
+from groundhook.host.config.variables import Values
 from groundhook.host.output.dialects.native import readable
 from groundhook.host.server import request_body
 from groundhook.host.server.api import page_files
@@ -199,16 +202,41 @@ def _info(call: Call, id: str) -> AssistantInfo:
         return AssistantInfo(id=id)
     types = [type for type in SEARCH_TYPES if getattr(search, type).enabled]
     info = package.info
+    try:
+        texts = texts_of(package.locales, info.get("locales") or {}, _locale(call))
+    except ConfigError:  # a damaged file: a turn in its language reports it
+        texts = {}
+    values = Values(now=host.runtime.now(), context={}, texts=texts)
     return AssistantInfo(
         id=id,
-        name=package.name,
-        description=package.description,
+        name=values.fill(package.name),
+        description=values.fill(package.description),
         avatar=str(info.get("avatar") or ""),
-        placeholder=info.get("placeholder"),
+        placeholder=_filled(info.get("placeholder"), values),
         tags=tuple(info.get("tags") or ()),
         locales=tuple(package.locales),
         searches=tuple(types),
     )
+
+
+def _locale(call: Call) -> str:
+    """Return the language that a client wants its texts in."""
+    given = call.request.query_params.get("locale", "")
+    accepted = call.request.headers.get("accept-language", "")
+    return (given or re.split("[,;]", accepted)[0].strip())[:60]
+
+
+def _filled(value: Any, values: Values) -> Any:
+    """Return a value whose texts have their variables replaced."""
+    match value:
+        case str():
+            return values.fill(value)
+        case Mapping():
+            return {key: _filled(each, values) for key, each in value.items()}
+        case list() | tuple():
+            return [_filled(each, values) for each in value]
+        case _:
+            return value
 
 
 async def search(call: Call) -> Response:

@@ -25,6 +25,7 @@ ASSISTANT_QUERY = (
         " key that lists its assistants",
     ),
 )
+LOCALE_QUERY = (("locale", "language of its texts; default: that of `Accept-Language`"),)
 VIEW_QUERY = (
     "view",
     "`blocks`: with events `blocks`, the Markdown of the answer so far as a tree: the blocks from"
@@ -128,6 +129,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=meta_api.assistants,
         about="The assistants that the caller may use.",
         scope="chat",
+        query=LOCALE_QUERY,
     ),
     Endpoint(
         method="GET",
@@ -135,6 +137,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         handler=meta_api.assistant,
         about="One assistant.",
         scope="chat",
+        query=LOCALE_QUERY,
         answer=AssistantInfo,
     ),
     Endpoint(

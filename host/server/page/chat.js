@@ -6,6 +6,7 @@
 
 import { AnswerView } from "./answer.js";
 import { Problem, Server } from "./api.js";
+import { Composer } from "./composer.js";
 import { safeAddress, h, icon, sheets } from "./dom.js";
 import { openSource } from "./source.js";
 import { newTurn, step, turnsOf } from "./turn.js";
@@ -48,20 +49,15 @@ export class GroundhookChat extends HTMLElement {
     this.status = h("div", { class: "status" });
     this.talk = h("div", { class: "talk", tabindex: "-1" }, this.hello, this.list, this.status);
     this.spokenText = h("div", { class: "spoken", "aria-live": "polite" });
-    this.input = h("textarea", { rows: "1", "aria-label": "Your question", dir: "auto", maxlength: "100000", enterkeyhint: "send" });
-    this.mode = h(
-      "select",
-      { "aria-label": "Search", title: "Whether this question is searched for" },
-      h("option", { value: "" }, "Search: as configured"),
-      h("option", { value: "on" }, "Search: on"),
-      h("option", { value: "off" }, "Search: off"),
-    );
-    this.button = h("button", { type: "submit", class: "send" });
-    this.note = h("div", { class: "editing" });
-    this.form = h("form", { class: "box" }, this.note, this.input, h("div", { class: "row" }, this.mode, this.button));
+    this.composer = new Composer({
+      ask: (text) => void this.ask(text),
+      stop: () => void this.stop(),
+      busy: () => this.busy,
+      key: () => `groundhook-draft ${this.server.base} ${this.getAttribute("assistant") ?? ""} ${this.chatId}`,
+    });
     this.launcher = h("button", { type: "button", class: "launcher", "aria-label": "Open the chat", hidden: true }, icon("talk"));
     this.closer = h("button", { type: "button", class: "closer", "aria-label": "Close the chat", hidden: true }, icon("close"));
-    this.panel = h("div", { class: "panel" }, this.closer, this.talk, this.form, this.spokenText);
+    this.panel = h("div", { class: "panel" }, this.closer, this.talk, this.composer.element, this.spokenText);
     this.shadow.append(h("div", { class: "root" }, this.launcher, this.panel));
     this.#listen();
   }
@@ -120,14 +116,14 @@ export class GroundhookChat extends HTMLElement {
     } catch (error) {
       if (generation === this.generation) this.#fail(error);
     }
-    this.#restoreDraft();
+    this.composer.restore();
   }
 
   /** Begin a conversation without messages. */
   newChat() {
     this.setAttribute("chat", "");
     this.chatId = "";
-    void this.start().then(() => this.input.focus());
+    void this.start().then(() => this.composer.input.focus());
   }
 
   /**
@@ -142,11 +138,9 @@ export class GroundhookChat extends HTMLElement {
     const turn = newTurn(question);
     if (edited) this.#cut(this.turns.indexOf(edited));
     this.#add(turn);
-    this.input.value = "";
-    this.#saveDraft(); // before the chat has an id, under which another draft would be kept
-    this.#grow();
+    this.composer.set(""); // before the chat has an id, under which another draft is kept
     await this.#run(turn, async (following) => {
-      const search = this.mode.value === "" ? {} : { search: this.mode.value === "on" };
+      const { search } = this.composer;
       const locale = this.getAttribute("locale");
       const options = locale ? { options: { locale } } : {};
       if (!this.kept) {
@@ -237,15 +231,13 @@ export class GroundhookChat extends HTMLElement {
   #broken(turn, error) {
     if (error instanceof Problem && error.code === "chat_busy") {
       // Another tab asks in this chat: follow that turn, and keep the question.
-      this.input.value = turn.question;
-      this.#saveDraft();
+      this.composer.set(turn.question);
       queueMicrotask(() => this.start());
       return;
     }
     if (error instanceof Problem && error.status === 401) {
-      this.input.value = turn.question;
       this.#cut(this.turns.indexOf(turn));
-      this.#saveDraft();
+      this.composer.set(turn.question);
     }
     this.#fail(error, turn);
   }
@@ -299,7 +291,7 @@ export class GroundhookChat extends HTMLElement {
     const chat = await answer.json();
     this.chatId = chat.id;
     this.setAttribute("chat", chat.id);
-    this.#tell("chat", { id: chat.id, title: chat.title, assistant: chat.assistant_id });
+    this.#tell("chat", { id: chat.id, title: chat.title || (this.turns.at(-1)?.question ?? ""), assistant: chat.assistant_id });
   }
 
   /**
@@ -386,25 +378,11 @@ export class GroundhookChat extends HTMLElement {
   // ---- what is shown
 
   #listen() {
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      void (this.busy ? this.stop() : this.ask(this.input.value));
-    });
-    this.input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      if (!this.busy) void this.ask(this.input.value);
-    });
-    this.input.addEventListener("input", () => {
-      this.#grow();
-      this.#saveDraft();
-    });
     this.talk.addEventListener("scroll", () => {
       if (this.talk.scrollTop < 200) void this.#loadEarlier().catch((error) => this.#fail(error));
     });
     this.launcher.addEventListener("click", () => this.setAttribute("open", "true"));
     this.closer.addEventListener("click", () => this.setAttribute("open", "false"));
-    this.#drawButton();
   }
 
   #openOrClose() {
@@ -412,7 +390,7 @@ export class GroundhookChat extends HTMLElement {
     this.launcher.hidden = open !== "false";
     this.closer.hidden = open === null;
     this.panel.hidden = open === "false";
-    if (open === "true") this.input.focus();
+    if (open === "true") this.composer.input.focus();
   }
 
   /** Show what the assistant says of itself, with questions to begin with. */
@@ -421,7 +399,7 @@ export class GroundhookChat extends HTMLElement {
     const given = /** @type {any} */ (about?.placeholder);
     const said = typeof given === "object" && given ? given : { prompts: given ? [given] : [] };
     const prompts = (Array.isArray(said.prompts) ? said.prompts : []).slice(0, 3).map(String);
-    this.input.placeholder = about?.name ? `Ask ${about.name}` : "Ask";
+    this.composer.input.placeholder = about?.name ? `Ask ${about.name}` : "Ask";
     this.hello.replaceChildren(
       h("h2", { dir: "auto" }, String(said.title ?? about?.name ?? "")),
       h("p", { dir: "auto" }, String(said.description ?? about?.description ?? "")),
@@ -477,8 +455,7 @@ export class GroundhookChat extends HTMLElement {
       if (this.busy) last?.update();
       else for (const view of this.views) view.update();
       if (follows) this.talk.scrollTop = this.talk.scrollHeight;
-      this.#drawButton();
-      this.#drawEditing();
+      this.composer.draw(this.editing && (() => this.#edit(null)));
       if (last) this.#speak(last);
     };
     // A page in the background has no frames.
@@ -486,23 +463,15 @@ export class GroundhookChat extends HTMLElement {
     else setTimeout(draw, 50);
   }
 
-  #drawButton() {
-    const name = this.busy ? "Stop" : "Send";
-    if (this.button.getAttribute("aria-label") === name) return;
-    this.button.setAttribute("aria-label", name);
-    this.button.replaceChildren(icon(this.busy ? "stop" : "send"), h("span", null, name));
-  }
-
-  #drawEditing() {
-    const cancel = () => {
-      this.editing = null;
-      this.input.value = "";
-      this.#changed();
-    };
-    const said = this.editing
-      ? [h("span", null, "A new version of the question; what follows it stays in its branch."), h("button", { type: "button", onclick: cancel }, "Cancel")]
-      : [];
-    this.note.replaceChildren(...said);
+  /**
+   * Put an earlier question into the composer, or leave it.
+   * @param {Turn | null} turn
+   */
+  #edit(turn) {
+    this.editing = turn;
+    this.composer.set(turn?.question ?? "");
+    this.composer.input.focus();
+    this.#changed();
   }
 
   /**
@@ -517,35 +486,6 @@ export class GroundhookChat extends HTMLElement {
     this.spoken = complete;
     this.spokenText.append(h("p", null, texts.join(" ")));
     while (this.spokenText.children.length > 3) this.spokenText.firstElementChild?.remove();
-  }
-
-  #grow() {
-    this.input.style.height = "auto";
-    this.input.style.height = `${Math.min(this.input.scrollHeight, 240)}px`;
-  }
-
-  // ---- what was typed
-
-  get #draftKey() {
-    return `groundhook-draft ${this.server.base} ${this.getAttribute("assistant") ?? ""} ${this.chatId}`;
-  }
-
-  #saveDraft() {
-    try {
-      if (this.input.value) sessionStorage.setItem(this.#draftKey, this.input.value);
-      else sessionStorage.removeItem(this.#draftKey);
-    } catch {
-      // A site may forbid it; then a draft does not survive a reload.
-    }
-  }
-
-  #restoreDraft() {
-    try {
-      this.input.value ||= sessionStorage.getItem(this.#draftKey) ?? "";
-    } catch {
-      return;
-    }
-    this.#grow();
   }
 
   // ---- for its parts
@@ -563,13 +503,7 @@ export class GroundhookChat extends HTMLElement {
       reading: (turn) => this.#reading(turn),
       ask: (text) => void this.ask(text),
       again: (turn) => void this.#again(turn),
-      edit: (turn) => {
-        this.editing = turn;
-        this.input.value = turn.question;
-        this.#grow();
-        this.input.focus();
-        this.#changed();
-      },
+      edit: (turn) => this.#edit(turn),
       show: (id) => void this.#branch(id),
       rate: (turn, rating, comment) => this.#rate(turn, rating, comment),
       why: this.authors ? (turn, marker = "") => void this.#tell("why", { turn, marker }) : null,

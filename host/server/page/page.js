@@ -163,7 +163,7 @@ function apply() {
   chat.setAttribute("chat", id);
   chat.chatId = id;
   at("conversation").replaceChildren(chat);
-  if (matchMedia("(hover: hover)").matches) chat.input.focus();
+  if (matchMedia("(hover: hover)").matches) chat.composer.input.focus();
 }
 
 /** @param {string} text */
