@@ -54,7 +54,10 @@ MADE_OF: dict[str, dict[str, Any]] = {
     "core.language.scripts": {"letters": "a-z"},
     "handlers.kb.reading.markdown": {"comment": "<!-- a\n b -->"},
     "toolkits.catalogue.names": {"spelling": "opening hours"},
-    "handlers.web.keywords": {"leads": ["what is", "tell me about"]},
+    "handlers.web.keywords": {
+        "leads": ["what is", "tell me about"],
+        "endings": "(?<=[가-힣]{2})(?:에서는|에서|으로)$",
+    },
     "handlers.web.unspaced": {"whole": "ab|abc", "cut": "b|c"},
     "hooks.typecheck": {"other": ["", "", "Name"]},
     "hooks.typings": {"words": "Item|Result"},
