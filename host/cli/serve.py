@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,7 +78,7 @@ def command(
                 _introduce(report, at, loaded, assistants, settings)
             # After the introduction, which log lines of the start would interrupt.
             process.write_logs(debug=debug)
-            if open_browser and click.launch(at.page):
+            if open_browser and not webbrowser.open(at.page):
                 report.err.print("no browser could be opened; open the page yourself")
 
         process.serve(

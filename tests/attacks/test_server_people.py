@@ -327,7 +327,8 @@ def test_a_form_of_another_site_signs_nobody_in_and_a_chosen_cookie_is_none(
             assert answer.status_code in (415, 429)  # guesses at keys are counted
             assert "set-cookie" not in answer.headers
         for chosen in (secrets.token_hex(16), "x.9999999999.y", "..", f"{OTHER[3:11]}.9999999999."):
-            fixed = {"cookie": f"gh_session={chosen}"}
+            port = served.url.rpartition(":")[2]
+            fixed = {"cookie": f"gh_session_{port}={chosen}"}
             assert client.get("/api/me", headers=fixed).status_code in (401, 429)
 
 

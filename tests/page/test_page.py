@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jwt
 import pytest
@@ -528,3 +528,80 @@ def test_a_visitor_who_is_nobody_asks_a_public_assistant_in_a_panel(
             assert page.locator(".prose").inner_text() == "A title"
             page.get_by_role("button", name="Close the chat").click()
             page.get_by_role("button", name="Open the chat").wait_for()
+
+
+SOURCE = {
+    "citation_id": "#ref:a1b2",
+    "type": "kb",
+    "title": "Manual › Care",
+    "content": "Wax only.",
+    "url": "",
+    "score": 0.8,
+    "weight": 1,
+    "collection": "manuals",
+    "document_id": "m.pdf",
+    "model": "",
+    "extent": None,
+    "query": None,
+    "published": "",
+    "status": None,
+}
+TOLD: list[Any] = [
+    {"type": "stream_start", "message_id": ""},
+    {"type": "search_start", "search_id": "s1", "source": "auto", "search_type": "db"}
+    | {"query": "Which chain oil?"},
+    {"type": "search_result", "search_id": "s1", "item": SOURCE},
+    {"type": "search_complete", "search_id": "s1", "total": 1, "duration_ms": 9, "error": None}
+    | {"certainty": "partial", "read_as": "oils of chains", "unread": ["zorgs"]}
+    | {"readings": [{"read_as": "oils for bread", "total": 2}]},
+    {"type": "reasoning", "delta": "Wax or oil?"},
+    {"type": "tool_start", "call_id": "c1", "name": "lookup", "arguments": {"a": 1}},
+    {"type": "tool_result", "call_id": "c1", "name": "lookup", "result": {"b": 2}, "error": None}
+    | {"duration_ms": 3},
+    {"type": "message", "action": "send", "message_id": "m1", "streaming": True}
+    | {"message": {"type": "text", "props": {"content": "One"}}},
+    {"type": "message", "action": "append", "message_id": "m1", "path": "props.content"}
+    | {"message": " moment"},
+    {"type": "message", "action": "send", "message_id": "m2"}
+    | {"message": {"type": "image", "props": {"url": "https://evil.example/i.png"}}},
+    {"type": "citation", "marker": "#ref:a1b2", "verdict": "earlier", "item": SOURCE}
+    | {"missing": ["923"]},
+    {"type": "blocks", "from": 0}
+    | {"blocks": [{"type": "p", "children": ["Wax. ", {"type": "ref", "marker": "#ref:a1b2"}]}]},
+    {"type": "stream_end", "content": "Wax. #ref:a1b2", "grounded": True, "finish_reason": "length"}
+    | {"certainty": "partial", "claims": {"cited": 4, "supported": 3, "doubtful": 1, "uncited": 1}}
+    | {"timings": {"total": 1900}, "usage": {"total_tokens": 9, "cost": 0.0004}},
+]
+
+
+@pytest.mark.browser
+def test_what_an_answer_says_of_itself_is_shown(visit: Visit) -> None:
+    """Also what only a later server sends."""
+    body = "".join(
+        f"id: {n}\nevent: {each['type']}\ndata: {json.dumps({'at_ms': n, **each})}\n\n"
+        for n, each in enumerate(TOLD, 1)
+    )
+    head = {"content-type": "text/event-stream", "x-groundhook-turn": "t_1"}
+    visit.page.route("**/api/turns?**", lambda route: route.fulfill(body=body, headers=head))
+    visit.open(key=READER)
+    visit.ask("Which oil?")
+    page = visit.page
+    said = page.locator("article.turn").inner_text()
+    for text in (
+        "Understood as Which chain oil?",
+        "One moment",
+        "A picture of another site is not shown.",
+        "The answer reached its limit of length.",
+        "only in part · 4 of 5 claims cited · 1 doubtful · 1.9 s · $0.00040",
+    ):
+        assert text in said, text
+    page.get_by_text("Searched database").click()
+    assert page.get_by_text("Read as oils of chains").is_visible()
+    assert page.get_by_text("Not understood: zorgs").is_visible()
+    page.get_by_text("Reasoning").click()
+    assert page.get_by_text("Wax or oil?").is_visible()
+    page.get_by_role("button", name="Source: Manual › Care, of an earlier answer").focus()
+    assert "Not in this source: 923" in page.locator(".card").inner_text()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="oils for bread (2)").click()
+    page.locator(".ask p", has_text="oils for bread").wait_for()

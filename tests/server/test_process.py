@@ -321,3 +321,24 @@ def test_a_server_that_is_killed_leaves_its_address_to_the_next(app: Path) -> No
         process.wait()
         with started(app, "--port", port) as (_, again), connected(again) as client:
             assert client.get("/healthz").json() == {"ok": True}
+
+
+def test_it_opens_the_page_in_the_browser_that_is_set(app: Path, tmp_path: Path) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+    browser.chmod(0o755)
+    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0", "--json", "--open-browser"]
+    with subprocess.Popen(
+        command,
+        env={**SPARSE, "HOME": str(app.parent), "BROWSER": f"{browser} %s"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        at = json.loads(process.stdout.readline())
+        while not process.stderr.readline().endswith(" ready\n"):
+            pass
+        assert opened.read_text() == at["page"]
+        process.kill()

@@ -339,13 +339,13 @@ async def sign_in(call: Call) -> Response:
     caller = of_key(key)
     answer = JSONResponse({"name": caller.name, "scopes": sorted(caller.scopes)})
     secure = call.public_url.startswith("https:")
-    call.serving.sessions.set_cookie(answer, key.id, secure=secure)
+    call.serving.sessions.set_cookie(call.request, answer, key.id, secure=secure)
     return answer
 
 
 async def sign_out(call: Call) -> Response:
     """Remove the cookie."""
     answer = Response(status_code=204)
-    cookie = call.serving.sessions.cookie
+    cookie = call.serving.sessions.cookie(call.request)
     answer.delete_cookie(cookie, secure=call.public_url.startswith("https:"))
     return answer

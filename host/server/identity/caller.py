@@ -118,7 +118,7 @@ class SignIn:
             caller = _by_headers(forwarded, request)
             self._refuse_reserved_user(caller.identity.user_id, forwarded.user)
             return caller
-        if self._sessions.cookie in request.cookies:
+        if self._sessions.cookie(request) in request.cookies:
             return self._by_cookie(request)
         if self._open:
             return _local()
@@ -169,7 +169,7 @@ class SignIn:
     def _by_cookie(self, request: Request) -> Caller:
         """Return the caller of a cookie. Browsers send cookies with requests of other sites too, so
         a request that changes something must come from a page of this server."""
-        id = self._sessions.key_of(request.cookies[self._sessions.cookie])
+        id = self._sessions.key_of(request.cookies[self._sessions.cookie(request)])
         key = self._keys.by_id(id) if id else None
         if key is None:
             raise Refused("unauthenticated", "the session ended; sign in again")

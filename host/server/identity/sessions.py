@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from groundhook.host.server.identity.secret import Secret
@@ -16,17 +17,27 @@ PURPOSE = "session"
 
 
 class Sessions:
-    """Makes and reads cookies. `secure`: clients reach the server by https."""
+    """Makes and reads cookies. `secure`: clients reach the server by https. Over http the name has
+    the port: browsers send the cookies of all ports of a host to each, and on a developer's machine
+    there may be two servers."""
 
     def __init__(self, secret: Secret, hours: float, *, secure: bool = False) -> None:
         self._secret, self._seconds = secret, int(hours * 3600)
-        self.cookie = HOST_COOKIE if secure else COOKIE
+        self._secure = secure
 
-    def set_cookie(self, response: Response, key_id: str, *, secure: bool) -> None:
+    def cookie(self, request: Request) -> str:
+        """Return the name of the cookie, as this client reaches the server."""
+        if self._secure:
+            return HOST_COOKIE
+        return f"{COOKIE}_{request.url.port}" if request.url.port else COOKIE
+
+    def set_cookie(
+        self, request: Request, response: Response, key_id: str, *, secure: bool
+    ) -> None:
         """Sign a browser in."""
         text = f"{key_id}.{int(time.time()) + self._seconds}"
         response.set_cookie(
-            self.cookie,
+            self.cookie(request),
             f"{text}.{self._secret.signature(PURPOSE, text)}",
             max_age=self._seconds,
             httponly=True,
