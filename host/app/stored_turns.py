@@ -20,7 +20,13 @@ from groundhook.core.types.chats import ChatMessage, Owner, StoredTurn
 from groundhook.core.types.events import EVENT, Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.requests import conversation
-from groundhook.host.app.turn_recorder import TurnRecorder, lease_until, message_of, milliseconds
+from groundhook.host.app.turn_recorder import (
+    TurnRecorder,
+    lease_until,
+    message_of,
+    milliseconds,
+    without_answer,
+)
 from groundhook.host.chats.ports import (
     ChatStore,
     EndedTurn,
@@ -165,7 +171,10 @@ class StoredTurns:
             first=len(lines) + 1,
             log=b"".join(line(event).encode() for event in rest),
         )
-        await self.store.conversations.end(owner, ended)
+        try:
+            await self.store.conversations.end(owner, ended)
+        except StorageError:  # a full disk may still have room for an end without the answer
+            await self.store.conversations.end(owner, without_answer(turn, at))
 
 
 def _read_until_unknown(lines: Iterable[bytes]) -> Iterator[Event]:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import anyio
 
@@ -20,7 +20,7 @@ from groundhook.core.errors import StorageError
 from groundhook.core.json_lines import line
 from groundhook.core.ports import Clock
 from groundhook.core.types.chats import ChatMessage, KeptAnswer, Owner, StoredTurn, TurnState
-from groundhook.core.types.events import Event, StreamEnd
+from groundhook.core.types.events import Event, Failed, StreamEnd
 from groundhook.host.chats.ports import AHEAD_MS, ChatStore, EndedTurn
 from groundhook.host.output.dialects import kept
 from groundhook.host.output.dialects.ending import ending
@@ -62,6 +62,14 @@ def message_of(turn: StoredTurn, answer: KeptAnswer, at: int) -> ChatMessage:
         answer=answer,
         made_at=at,
     )
+
+
+def without_answer(turn: StoredTurn, at: int) -> EndedTurn:
+    """Return the end of a turn whose answer the store has no room for."""
+    failure = Failed(code="storage", message="the answer could not be stored")
+    answer = message_of(turn, KeptAnswer(turn_id=turn.id, errors=(failure,)), at)
+    # As a lost one, it is replaced if the answer can be stored after all.
+    return EndedTurn(id=turn.id, answer=answer, state="lost", at=at, first=1, log=b"")
 
 
 class TurnRecorder:
@@ -207,9 +215,17 @@ class TurnRecorder:
             failure = exc
         self._settled = True
         self._log_unkept(failure)
+        await self._free_chat()
         problem = StorageError(f"this answer was not kept: {failure.message}", hint=failure.hint)
         self._ready.append(warning_event(problem).stamped(self.turn.id, events[-1].at_ms))
         self._ready.extend(events)
+
+    async def _free_chat(self) -> None:
+        """Store that the turn has ended, without its answer: on a full disk that may still fit, and
+        the chat can go on. Where it does not, the chat waits for the end of the lease."""
+        ended = without_answer(self.turn, milliseconds(self._now))
+        with anyio.move_on_after(CLOSING_S), suppress(StorageError):
+            await self._store.conversations.end(self._owner, ended)
 
     def _log_unkept(self, failure: StorageError) -> None:
         log.error("turn %s: its answer was not kept: %s", self.turn.id, failure)

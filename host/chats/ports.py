@@ -254,8 +254,8 @@ class Upkeep(Protocol):
         before another. Returns the owners and ids of the chats."""
         ...
 
-    async def probe(self) -> None:
-        """Write something, and remove it: raises StorageError where nothing can be stored now."""
+    async def probe(self, size: int, /) -> None:
+        """Write `size` bytes, and remove them: raises StorageError where they cannot be stored."""
         ...
 
 

@@ -12,8 +12,6 @@ from groundhook.host.chats.ports import AHEAD_MS, KeptChat, Page
 from groundhook.host.chats.storage.sql import Sql, Threads
 from groundhook.host.chats.tables import CHAT, TURN, chat_in, known_id, owner_in, turn_in
 
-PROBE_BYTES = 8192  # more than a page
-
 
 class SqlUpkeep:
     """Implements `ports.Upkeep`."""
@@ -83,16 +81,20 @@ class SqlUpkeep:
 
         return await self._threads.write(work)
 
-    async def probe(self) -> None:
-        """Write something, and remove it. Raises StorageError where nothing can be stored now."""
+    async def probe(self, size: int, /) -> None:
+        """Write `size` bytes, and remove them. Raises StorageError where they cannot be stored."""
         name = f"probe {token_hex(8)}"
 
-        def work(sql: Sql) -> None:
+        def write(sql: Sql) -> None:
             sql.change(
                 "insert into logs (turn_id, first, last, body) values (:id, 0, 0, :body)",
                 id=name,
-                body=bytes(PROBE_BYTES),
+                body=bytes(size),
             )
-            sql.change("delete from logs where turn_id = :id", id=name)
 
-        await self._threads.write(work)
+        def remove(sql: Sql) -> None:
+            sql.change("delete from logs where turn_id like 'probe %'")  # also of a killed process
+
+        # Two transactions: pages that one writes and frees again never reach the disk.
+        await self._threads.write(write)
+        await self._threads.write(remove)

@@ -70,7 +70,7 @@ class Serving:
     store: StoreHealth = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = StoreHealth(self.host)
+        self.store = StoreHealth(self.host, self.settings.limits.message_kb * 1024)
 
     def has(self, part: Part) -> bool:
         """Return whether a part of the server is switched on."""

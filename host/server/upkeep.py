@@ -30,11 +30,11 @@ def sync_failed(reason: str) -> None:
 
 
 class StoreHealth:
-    """Whether the store works. It is tried when `fine` is called, at most every `PROBE_S`
-    seconds."""
+    """Whether the store works: whether it takes `size` bytes, as many as a turn needs. It is tried
+    when `fine` is called, at most every `PROBE_S` seconds."""
 
-    def __init__(self, host: Host) -> None:
-        self._host, self._lock = host, anyio.Lock()
+    def __init__(self, host: Host, size: int) -> None:
+        self._host, self._size, self._lock = host, size, anyio.Lock()
         self._tried, self._fine = float("-inf"), True
 
     async def fine(self) -> bool:
@@ -42,7 +42,7 @@ class StoreHealth:
         async with self._lock:
             if time.monotonic() - self._tried > PROBE_S:
                 try:
-                    await self._host.chats.upkeep.probe()
+                    await self._host.chats.upkeep.probe(self._size)
                     self._fine = True
                 except StorageError as exc:
                     log.warning("stored chats cannot be used: %s", exc)

@@ -234,7 +234,7 @@ async def test_an_answer_whose_reader_leaves_while_it_is_stored_is_kept_whole(
             lock = sqlite3.connect(app / ".groundhook/chats.sqlite", isolation_level=None)
             lock.execute("begin immediate")
             # The end of the turn waits for this write, and this write for the lock.
-            tasks.start_soon(host.chats.upkeep.probe)
+            tasks.start_soon(host.chats.upkeep.probe, 1000)
             await wait_all_tasks_blocked()
             async with anyio.create_task_group() as reader:
                 reader.start_soon(read_all, events)

@@ -87,11 +87,12 @@ async def test_a_process_that_is_killed_anywhere_loses_no_question_and_blocks_no
 
 
 @contextmanager
-def full_disk(file: Path) -> Iterator[None]:
-    """No file of this process can grow beyond the size that the log of the database has."""
+def full_disk(file: Path, room: int = 0) -> Iterator[None]:
+    """No file of this process can grow beyond the size that the log of the database has, and
+    `room` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     log = Path(f"{file}-wal")
-    size = log.stat().st_size if log.exists() else 100
+    size = (log.stat().st_size if log.exists() else 100) + room
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
@@ -122,3 +123,46 @@ async def test_a_full_disk_costs_what_could_not_be_kept_and_not_the_answer(
     assert "disk" in caught.value.hint
     assert texts[:3] == ["First?", "One.", "Second?"]
     assert texts[-2:] == ["Third?", "Three."]
+
+
+async def test_a_chat_whose_answer_has_no_room_on_the_disk_goes_on_with_what_has(
+    make_app: MakeApp,
+) -> None:
+    app = app_with(make_app)
+    # One write for the whole answer: parts of it would use up the room.
+    (app / "agent").mkdir()
+    (app / "agent/agent.yml").write_text("store: {flush_ms: 1000}\n")
+    file = app / ".groundhook/chats.sqlite"
+    long = "A long answer. " * 20_000
+    async with (
+        opened(app, "One.", long, "Three.") as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("First?"))
+        async with chat.send("Second?") as events:
+            with full_disk(file, room=250_000):
+                seen = [event async for event in events]
+                with pytest.raises(StorageError):
+                    await host.chats.upkeep.probe(500_000)
+                await read(chat.send("Third?"))  # no lease has to end first
+        path = list(await chat.messages())
+    assert end(seen).content == long
+    assert [event.code for event in of(seen, "warning")] == ["storage"]
+    assert [message.text for message in path] == [
+        "First?",
+        "One.",
+        "Second?",
+        "",
+        "Third?",
+        "Three.",
+    ]
+    assert path[3].answer is not None
+    assert [error.code for error in path[3].answer.errors] == ["storage"]
+
+
+async def test_the_probe_of_a_store_leaves_nothing_behind(make_app: MakeApp) -> None:
+    app = app_with(make_app)
+    async with opened(app) as host:
+        await host.chats.upkeep.probe(256_000)
+    with closing(sqlite3.connect(app / ".groundhook/chats.sqlite")) as db:
+        assert db.execute("select count(*) from logs").fetchall() == [(0,)]
