@@ -104,6 +104,8 @@ def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
     """Yield a search result as lines: each item with its score, its place, and the beginning of its
     content. Numbers of items start after `offset`."""
     yield _heading(result)
+    if result.explanation:
+        yield Text(one_line(result.explanation), "yellow")
     for number, item in enumerate(result.items, offset + 1):
         yield from _item(number, item)
     for node in result.graph_nodes or ():
@@ -116,8 +118,9 @@ def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
         counted = ", ".join(f"{one_line(compact(each.value))} ({each.count})" for each in counts)
         yield Text(f"{one_line(field)}: {counted or 'no document has one'}", "dim")
     if result.dsl is not None:
-        for condition in in_words(result.dsl):
-            yield Text(f"understood: {one_line(condition)}", "dim")
+        read = [result.read_as] if result.read_as else in_words(result.dsl)
+        for query in read:
+            yield Text(f"understood: {one_line(query)}", "dim")
         yield Text(f"query: {one_line(compact(result.dsl))}", "dim")
 
 

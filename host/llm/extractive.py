@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from textwrap import indent
 
 import anyio.lowlevel
@@ -39,10 +40,12 @@ def compose(
     *,
     direct: bool,
     failed: Sequence[SourceType] = (),
+    declined: Sequence[str] = (),
 ) -> str:
     """Return the answer: a line that names its kind, the database records with one on each line,
     then each source's title with its passages in the order of the source. The source with the best
-    passage comes first. Searches of the sources `failed` failed, which the answer says."""
+    passage comes first. Searches of the sources `failed` failed, which the answer says, and
+    `declined` has the reasons of those that answered nothing."""
     records = [item for item in references if item.type == "db"]
     parts = _record_parts(records) if records else []
     if quotes:
@@ -51,6 +54,7 @@ def compose(
     for quote in quotes:
         by_title.setdefault(_title(references[quote.item]), []).append(quote)
     parts += [_source(title, mine, references) for title, mine in by_title.items()]
+    parts += [_one_line(reason) for reason in declined]
     failure = f"search of {' and '.join(PLACES[each] for each in failed)} failed"
     if not parts:
         reason = f"there are none: the {failure}." if failed else "none was found."
@@ -67,6 +71,11 @@ def _record_parts(records: Sequence[Item]) -> list[str]:
     if len(records) > MOST_ROWS:
         parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} records.")
     return parts
+
+
+def _one_line(text: str) -> str:
+    """Return a text with words of a question and of tables, without what Markdown would read."""
+    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", " ".join(text.split()))
 
 
 def _source(title: str, quotes: Sequence[Quote], references: Sequence[Item]) -> str:
@@ -168,7 +177,7 @@ class ExtractiveConnector:
             yield deltas
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
-        text = _answer(_question(call), call.references, call.failed_searches)
+        text = _answer(_question(call), call)
         for piece in _PIECE.findall(text):
             yield TextDelta(piece)
             # Lets other turns run: nothing else here waits.
@@ -176,17 +185,17 @@ class ExtractiveConnector:
         yield Finished("stop", model=NAME)
 
 
-def _answer(
-    question: str, references: Sequence[Item], failed_searches: Sequence[SourceType]
-) -> str:
+def _answer(question: str, call: ModelCall) -> str:
+    references = call.references
     candidates = passages.candidates(references)
+    finish = partial(compose, failed=call.failed_searches, declined=call.declined)
     if not candidates:  # checked first: parsing a long question takes time
-        return compose([], references, direct=False, failed=failed_searches)
+        return finish([], references, direct=False)
     parts = questions.parts(question)
     words = [extract.words(part, candidates, references) for part in parts]
     quotes = extract.choose(parts, candidates, words, references)
     direct = extract.answers(words, references)
-    return compose(quotes, references, direct=direct, failed=failed_searches)
+    return finish(quotes, references, direct=direct)
 
 
 def _question(call: ModelCall) -> str:

@@ -178,6 +178,11 @@ class AssistantRun:
         """Return the sources of the searches that failed so far, each once."""
         return tuple(dict.fromkeys(result.type for result in self.results if result.error))
 
+    def declined_searches(self) -> tuple[str, ...]:
+        """Return why searches without results answered nothing, each reason once."""
+        said = (result.explanation for result in self.results if not result.items)
+        return tuple(dict.fromkeys(filter(None, said)))
+
     def start_event(self) -> StreamStart:
         kept = self.request.conversation
         return StreamStart(

@@ -293,6 +293,7 @@ async def _stream_answer(
         question=run.question,
         references=quotable(pooled.items, run.searcher.citation_index.grammar),
         failed_searches=run.failed_searches(),
+        declined=run.declined_searches(),
         tools=toolbox.schemas(),
         temperature=options.temperature,
         max_tokens=options.max_tokens,

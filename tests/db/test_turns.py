@@ -116,3 +116,19 @@ async def test_a_count_is_cited_by_its_query(app: Path) -> None:
     assert cited.query.dsl["aggregates"] == [{"function": "count"}]
     assert cited.query.dsl["wheres"] == [{"field": "price", "op": "<", "value": 10}]
     assert cited.marker in last.content
+
+
+async def test_a_question_that_is_not_understood_is_said_to_readers_and_to_the_model(
+    app: Path,
+) -> None:
+    model = scripted("I do not know.")
+    await turn(app, "purple pens", model)
+    told = "\n".join(str(message.content) for message in model.calls[0].messages)
+    assert "Not understood: “purple”." in told
+    assert "general knowledge" in told
+
+    package = app / "assistants/shop/package.yao"
+    package.write_text(PACKAGE.replace('"script"', '"extractive"'), encoding="utf-8")
+    content = end(await turn(app, "purple pens", model)).content
+    assert content.startswith("Not understood: “purple”.")
+    assert "language model" not in content

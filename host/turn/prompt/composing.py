@@ -25,6 +25,7 @@ from groundhook.host.turn.prompt.source_block import (
     SEARCH_FAILED,
     Prompt,
     build_prompt,
+    declined_text,
     instructions,
     sources_text,
 )
@@ -134,8 +135,10 @@ def prompt_composer(
             sources = sources_text(items, citation, grammar, tooling.fence)
         elif run.results and not pooled.entries:
             failed = [bool(result.error) for result in run.results]
-            part = PART_FAILED if any(failed) else NOTHING_FOUND
-            sources = SEARCH_FAILED if all(failed) else part
+            declined = declined_text(run.declined_searches(), grammar)
+            part = PART_FAILED if any(failed) else "" if declined else NOTHING_FOUND
+            rest = "\n".join(filter(None, (part, declined)))
+            sources = SEARCH_FAILED if all(failed) else rest
         how_to_cite = instructions(citation, tools=cites) if sources or cites else ""
         summarised = with_summary(conversation, summary)
         return build_prompt(prompts, summarised, sources, how_to_cite)
