@@ -312,26 +312,54 @@ declare module "groundhook" {
     orders?: Order[] | null;
     /** Fields to return (default: all) */
     select?: string[] | null;
-    /** Fields to group by; each group is one item */
-    group_by?: string[] | null;
+    /** Different combinations of the fields in `select` */
+    distinct?: boolean | null;
+    /** Fields to group by, or parts of dates: {"field": "paid_at", "by": "month"}; each group is one item */
+    group_by?: (string | DateBucket)[] | null;
     /** The same as `group_by`. */
-    groupBy?: string[] | null;
+    groupBy?: (string | DateBucket)[] | null;
     /** Figures instead of records, one item for each group */
     aggregates?: Aggregate[] | null;
+    /** Conditions on figures of each group, by their names */
+    havings?: Where[] | null;
+    /** Also return results beyond the limit that equal its last one in `orders` */
+    ties?: boolean | null;
+    /** Results to skip, in the same order */
+    offset?: number | null;
     rerank?: RerankOptions | null;
   }
 
-  /** A condition on a field, or a group of conditions; conditions of a list are ANDed. */
+  /** A condition on a field, a condition on related records, or a group of conditions; conditions of a list are ANDed. */
   export interface Where {
     field?: string;
     /** The same as `field`. */
     column?: string;
     op?: string;
     value?: any;
+    other?: Compared | null;
     or?: Where[] | null;
     and?: Where[] | null;
     /** The same as `and`. */
     wheres?: Where[] | null;
+    related?: string;
+    count?: Record<string, number> | null;
+    none?: boolean;
+    all?: boolean;
+  }
+
+  /** What a condition compares its field with in place of a value: another `field` of the same record, or, with `function`, one figure over all records of `model` (by default that of the condition) that meet `wheres`: `{"function": "avg", "field": "total"}`. */
+  export interface Compared {
+    field?: string;
+    /** The same as `field`. */
+    column?: string;
+    function?: "count" | "sum" | "avg" | "min" | "max" | null;
+    /** The same as `function`. */
+    func?: "count" | "sum" | "avg" | "min" | "max" | null;
+    /** The same as `function`. */
+    fn?: "count" | "sum" | "avg" | "min" | "max" | null;
+    distinct?: boolean;
+    model?: string;
+    wheres?: Where[];
   }
 
   /** A sort order; descending by default, as in QueryDSL. */
@@ -342,6 +370,15 @@ declare module "groundhook" {
     order?: "asc" | "desc";
     /** The same as `order`. */
     sort?: "asc" | "desc";
+  }
+
+  /** A group of records by a part of a date, in UTC: `year` (2026), `quarter` ("2026-Q1"), `month` ("2026-01"), `week` ("2026-W05", ISO 8601), `day` ("2026-01-31"), `weekday` (1 is Monday), `hour` (0 to 23). `as` is its name in orders and results. */
+  export interface DateBucket {
+    field?: string;
+    /** The same as `field`. */
+    column?: string;
+    by: "year" | "quarter" | "month" | "week" | "day" | "weekday" | "hour";
+    as?: string;
   }
 
   /** A figure over the matching records: their number (`count` of `*`), or the sum, average, least or greatest value of a field. `as` is its name in orders and results. `distinct` counts different values. */

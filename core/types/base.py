@@ -21,6 +21,7 @@ MOST_UNKNOWN = 20  # unknown keys that a report names
 MOST_PROBLEMS = 100  # wrong values that a report names
 # steps of a path; deeper keys go to pydantic unchecked, which has a limit of its own
 DEEPEST = 60
+UNNAMED = "\0"  # tag of a member of a union, which paths in messages do not show
 LONGEST_NAME = 80  # characters of a key in a report
 
 
@@ -154,6 +155,8 @@ def dotted(path: tuple[str | int, ...]) -> str:
     """Return a path as text: ("messages", 2, "role") → "messages[2].role"."""
     text = ""
     for step in path:
+        if step == UNNAMED:
+            continue
         text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else step)
     return text
 

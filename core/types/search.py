@@ -13,7 +13,7 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 from groundhook.core.errors import UsageError
 from groundhook.core.types.base import FewOf, Value
 from groundhook.core.types.filters import parse_filter
-from groundhook.core.types.query_language import Aggregate, Order, Wheres
+from groundhook.core.types.query_language import Aggregate, Group, Order, Wheres
 
 SearchType = Literal["web", "kb", "db"]
 # What an item can come from: the types that can be searched, and APIs, which a message refers to.
@@ -28,6 +28,7 @@ PLACES: dict[SourceType, str] = {
 }
 TotalIs = Literal["exact", "at_least"]
 Certainty = Literal["sure", "partial", "none"]
+MOST_SKIPPED = 1000  # results before a page
 SEARCH_TYPES: tuple[SearchType, ...] = get_args(SearchType)
 
 
@@ -107,7 +108,7 @@ class KBOptions(Value):
     offset: int | None = Field(
         default=None,
         ge=0,
-        le=1000,
+        le=MOST_SKIPPED,
         description="Results to skip: pages of the same limit neither overlap nor leave gaps",
     )
     collections: FewOf[str] | None = Field(
@@ -182,13 +183,29 @@ class DBOptions(Value):
     )
     orders: FewOf[Order] | None = Field(default=None, description="Sort orders")
     select: FewOf[str] | None = Field(default=None, description="Fields to return (default: all)")
-    group_by: FewOf[str] | None = Field(
+    distinct: bool | None = Field(
+        default=None, description="Different combinations of the fields in `select`"
+    )
+    group_by: FewOf[Group] | None = Field(
         default=None,
         validation_alias=AliasChoices("group_by", "groupBy"),
-        description="Fields to group by; each group is one item",
+        description=(
+            'Fields to group by, or parts of dates: {"field": "paid_at", "by": "month"}; each group'
+            " is one item"
+        ),
     )
     aggregates: FewOf[Aggregate] | None = Field(
         default=None, description="Figures instead of records, one item for each group"
+    )
+    havings: Wheres | None = Field(
+        default=None, description="Conditions on figures of each group, by their names"
+    )
+    ties: bool | None = Field(
+        default=None,
+        description="Also return results beyond the limit that equal its last one in `orders`",
+    )
+    offset: int | None = Field(
+        default=None, ge=0, le=MOST_SKIPPED, description="Results to skip, in the same order"
     )
     rerank: RerankOptions | None = None
 
@@ -212,8 +229,8 @@ class SearchRequest(WebOptions, KBOptions, DBOptions):
 
     @model_validator(mode="after")
     def _check_offset(self) -> Self:
-        if self.offset is not None and self.type != "kb":
-            raise ValueError(f"offset: a {self.type} search has no pages; raise 'limit' instead")
+        if self.offset is not None and self.type == "web":
+            raise ValueError("offset: a web search has no pages; raise 'limit' instead")
         return self
 
 

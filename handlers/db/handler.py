@@ -42,6 +42,7 @@ from groundhook.handlers.db.query.dsl import QueryDSL, models_of
 from groundhook.handlers.db.query.joins import Permits
 from groundhook.handlers.db.query.linter import checked_with_warnings
 from groundhook.handlers.db.query.request_query import (
+    computes,
     merge,
     unknown_field,
 )
@@ -140,7 +141,7 @@ class DBHandler:
     ) -> SourceResult:
         """Return the records that meet the caller's own conditions, where the question was not
         understood; none without such conditions."""
-        given = request.wheres or request.orders or request.aggregates or request.group_by
+        given = request.wheres or request.orders or computes(request)
         if not given:
             return await self._strict(SourceResult(total=0, account=account), scope)
         models = [offer.schema.id for offer in offers]
@@ -251,15 +252,17 @@ class DBHandler:
         self, permitted: list[CheckedQuery], scope: Scope, limit: int
     ) -> SourceResult:
         items: list[Item] = []
-        total = 0
+        total, most = 0, limit
         for one in permitted:
             answer = await self._run_query(one, self._permits(one.query, scope), limit, scope)
             items += items_of(answer.rows, one.query, self._store.schemas, limit)
             total += answer.total
+            if one.query.ties:
+                most += max(0, len(answer.rows) - (one.query.limit or limit))
         items.sort(key=lambda item: -item.score)
         queries = [one.query.wire() for one in permitted]
         return SourceResult(
-            items=tuple(items[:limit]),
+            items=tuple(items[:most]),
             total=total,
             dsl=queries[0] if len(queries) == 1 else {"queries": queries},
         )

@@ -20,7 +20,12 @@ from typing import Any
 
 from groundhook.core.types.query_language import (
     Aggregate,
+    Compared,
+    DateBucket,
+    Group,
     Where,
+    group_field,
+    group_name,
 )
 from groundhook.core.types.search import (
     ComputedBy,
@@ -41,7 +46,10 @@ from groundhook.handlers.db.query.statement import ROWS
 MAX_TEXT = 2000  # characters of one field in an item's content; `data` has the whole value
 MAX_LISTED = 12  # values of a list in a described condition
 EXCLUDING = 0.45  # the highest score where records with a word that was not understood are omitted
+# Parts of a query that choose rows and columns of figures, and change none.
+ROWS_ALONE = frozenset({"orders", "limit", "select", "havings", "ties", "offset"})
 DIGITS = 6  # after the decimal point of figures; engines differ beyond
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 FUNCTIONS = {"sum": "Sum of", "avg": "Average", "min": "Least", "max": "Greatest"}
 
 Row = Mapping[str, Any]
@@ -52,7 +60,7 @@ def items_of(rows: Sequence[Row], dsl: QueryDSL, schemas: Schemas, limit: int) -
     """Return one item per row, in the order of the rows."""
     make = _figures if dsl.computed else _record
     return [
-        make(row, dsl, schemas, 0.05 * position / max(1, limit))
+        make(row, dsl, schemas, 0.05 * min(1.0, position / max(1, limit)))
         for position, row in enumerate(rows)
     ]
 
@@ -134,18 +142,16 @@ def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     """Return a row of figures as an item that can be cited by its query."""
     schema, count = schemas[dsl.model], int(row[ROWS])
     data = {name: _round(to_json(value)) for name, value in row.items() if name != ROWS}
-    groups = {name: data[name] for name in dsl.groups}
+    groups = {group_name(one): data[group_name(one)] for one in dsl.groups}
     figures = [(_title(one, schema, schemas), data[one.called]) for one in dsl.aggregates]
     computed = [f"{title}: {_format_figure(value)}" for title, value in figures]
     about = [
-        f"{_display_name(name, schema, schemas)}: {_format_figure(value)}"
-        for name, value in groups.items()
+        f"{_group_title(one, schema, schemas)}: {_format_group(one, data[group_name(one)])}"
+        for one in dsl.groups
     ]
     where = [f"of the records where {describe(dsl.wheres)}"] if dsl.wheres else []
     basis = [f"computed of {count} {'record' if count == 1 else 'records'} of {schema.name}"]
-    identity = {
-        key: value for key, value in dsl.wire().items() if key not in ("orders", "limit", "select")
-    }
+    identity = {key: value for key, value in dsl.wire().items() if key not in ROWS_ALONE}
     return Item(
         type="db",
         title=", ".join([*about, *computed]) or schema.name,
@@ -156,6 +162,19 @@ def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
         query=ComputedBy(dsl=dsl.wire(), rows=count),
         key=f"db:query:{json.dumps([identity, groups], sort_keys=True, ensure_ascii=False)}",
     )
+
+
+def _group_title(group: Group, schema: Schema, schemas: Schemas) -> str:
+    name = _display_name(group_field(group), schema, schemas)
+    if not isinstance(group, DateBucket):
+        return name
+    return group.name.replace("_", " ").strip().capitalize() or f"{name} ({group.by})"
+
+
+def _format_group(group: Group, value: Any) -> str:
+    if isinstance(group, DateBucket) and isinstance(value, int):
+        return WEEKDAYS[value - 1] if group.by == "weekday" else str(value)
+    return _format_figure(value)
 
 
 def _round(value: Any) -> Any:
@@ -197,10 +216,32 @@ def _describe_condition(where: Where) -> str:
     if where.group is not None:
         inner = describe(where.group, "and" if where.any_of is None else "or")
         return f"({inner})" if len(where.group) > 1 else inner
+    if where.related:
+        return _describe_related(where)
     name = "any text" if where.field == EVERY_TEXT else where.field
     if where.op in ("null", "not null"):
         return f"{name} is {where.op}"
+    if where.other is not None:
+        return f"{name} {where.op} {_describe_other(where.other)}"
     return f"{name} {where.op} {_join_list(where.value)}"
+
+
+def _describe_related(where: Where) -> str:
+    inner = f" with {describe(where.all_of)}" if where.all_of else ""
+    if where.count:
+        number = " and ".join(f"{op} {number}" for op, number in where.count.items())
+        return f"number of {where.related}{inner} {number}"
+    return f"{'no' if where.none else 'all' if where.every else 'some'} {where.related}{inner}"
+
+
+def _describe_other(other: Compared) -> str:
+    if other.function is None:
+        return other.field
+    of = f" of {other.field}" if other.field not in ("", EVERY_TEXT) else ""
+    model = f" of {other.model}" if other.model else ""
+    return f"{other.function}{of}{model}" + (
+        f" where {describe(other.wheres)}" if other.wheres else ""
+    )
 
 
 def _join_list(value: Any) -> str:

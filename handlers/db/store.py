@@ -25,7 +25,7 @@ from groundhook.handlers.db.permission import Permit
 from groundhook.handlers.db.query.conditions import word_conditions
 from groundhook.handlers.db.query.dsl import QueryDSL, models_of
 from groundhook.handlers.db.query.joins import Permits
-from groundhook.handlers.db.query.statement import MAX_COUNT, Compiler
+from groundhook.handlers.db.query.statement import MAX_COUNT, MAX_TIES, Compiler
 
 SAMPLE_ROWS = 5000  # read for each field
 SAMPLE_VALUES = 300  # kept of each field
@@ -117,13 +117,19 @@ class Store:
             answer = _fetch(
                 connection, statement, values, self._max_bytes, stream=long and not dsl.computed
             )
-            if not count_total or (len(answer.rows) < limit and not answer.truncated):
+            answer = replace(answer, total=dsl.offset + len(answer.rows))
+            complete = not answer.truncated and (
+                len(answer.rows) < limit + MAX_TIES
+                if dsl.ties
+                else len(answer.rows) < limit and (answer.rows or not dsl.offset)
+            )
+            if complete or not (count_total or dsl.ties):
                 return answer
             if len(answer.rows) >= MAX_COUNT:
                 return replace(answer, total_is_lower_bound=True)
             try:
                 total = connection.execute(
-                    self._compiler.count(dsl, permits, use_index=use_index)
+                    self._compiler.count(dsl, permits, limit, use_index=use_index)
                 ).scalar_one()
             except sa.exc.OperationalError:  # most likely the timeout; the rows are complete
                 return replace(answer, total_is_lower_bound=True)

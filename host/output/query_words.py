@@ -39,10 +39,16 @@ def _describe(query: Mapping[str, Any]) -> str:
     if query.get("wheres"):
         text += f" where {_join_conditions(query['wheres'], 'and')}"
     if query.get("groups"):
-        text += f", for each {' and '.join(query['groups'])}"
+        text += f", for each {' and '.join(map(_describe_group, query['groups']))}"
+    if query.get("havings"):
+        text += f", having {_join_conditions(query['havings'], 'and')}"
     ways = {"asc": "ascending", "desc": "descending"}
     orders = [f"{one['field']} {ways[one.get('order', 'desc')]}" for one in query.get("orders", ())]
     return text + "".join(f", {order}" for order in orders)
+
+
+def _describe_group(group: str | Mapping[str, Any]) -> str:
+    return group if isinstance(group, str) else f"{group['by']} of {group['field']}"
 
 
 def _describe_figure(one: Mapping[str, Any]) -> str:
@@ -61,16 +67,41 @@ def _describe_condition(where: Mapping[str, Any]) -> str:
     for word in ("or", "and"):
         if isinstance(where.get(word), Sequence):
             return f"({_join_conditions(where[word], word)})"
+    if where.get("related"):
+        return _describe_related(where)
     name = "any text" if where["field"] == "*" else where["field"]
     op, value = WORDS.get(where["op"], where["op"]), where.get("value")
     if where["op"] in ("null", "not null"):
         return f"{name} {op}"
+    if isinstance(where.get("other"), Mapping):
+        return f"{name} {op} {_describe_other(where['other'])}"
     if where["op"] == "between" and isinstance(value, Sequence) and len(value) == 2:
         return f"{name} between {value[0]} and {value[1]}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         more = ", …" if len(value) > MOST_VALUES else ""
         return f"{name} {op} {', '.join(map(str, value[:MOST_VALUES]))}{more}"
     return f"{name} {op} {_format(value)}"
+
+
+def _describe_related(where: Mapping[str, Any]) -> str:
+    met = where.get("wheres")
+    text = f"{where['related']} where {_join_conditions(met, 'and')}" if met else where["related"]
+    if where.get("count"):
+        bars = " and ".join(f"{op} {number}" for op, number in where["count"].items())
+        return f"(number of {text}) {bars}"
+    word = "no" if where.get("none") else "all" if where.get("all") else "some"
+    return f"({word} {text})"
+
+
+def _describe_other(other: Mapping[str, Any]) -> str:
+    if not other.get("function"):
+        return str(other["field"])
+    text = _describe_figure({"field": "*", **other})
+    if other.get("model"):
+        text += f" of {other['model']}"
+    if other.get("wheres"):
+        text += f" where {_join_conditions(other['wheres'], 'and')}"
+    return f"({text})"
 
 
 def _format(value: Any) -> str:

@@ -186,6 +186,7 @@ def _compiled(statement: sa.Select[Any], name: str) -> Any:
     return statement.compile(dialect=DIALECTS[name], compile_kwargs={"render_postcompile": True})
 
 
+COUNT = {"function": "count"}
 LINTED: list[tuple[dict[str, Any], str]] = [
     (
         {"wheres": [{"feild": "x", "field": "total"}]},
@@ -230,6 +231,143 @@ LINTED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"wheres": [{"field": "id", "op": "in", "value": [1] * 1001}]}, "DSL009 wheres[0]"),
     (
+        {"groups": [{"field": "ordered_at", "by": "decade"}]},
+        "DSL000 groups[0].by: should be 'year', 'quarter'",
+    ),
+    (
+        {"groups": [{"field": "city", "by": "month"}]},
+        "DSL007 groups[0].by: 'by' groups dates, and 'city' is text (name the field alone)",
+    ),
+    (
+        {"groups": [{"field": "shipped_at", "by": "hour"}]},
+        "DSL007 groups[0].by: 'shipped_at' is a date without time",
+    ),
+    (
+        {"groups": ["city", "city"]},
+        "DSL007 groups[1]: the result would have 'city' twice (leave it out",
+    ),
+    (
+        {"groups": ["city"], "havings": [{"field": "count", "op": ">", "value": 1}]},
+        "DSL007 havings: 'havings' need 'aggregates'",
+    ),
+    (
+        {"aggregates": [COUNT], "havings": [{"field": "total", "op": ">", "value": 1}]},
+        "DSL008 havings[0]: the result has no figure 'total' (known: count; conditions on fields",
+    ),
+    (
+        {"aggregates": [COUNT], "havings": [{"field": "count", "op": ">", "value": "many"}]},
+        "DSL005 havings[0]: the value 'many' does not fit the field 'count'",
+    ),
+    (
+        {"aggregates": [COUNT], "havings": [{"or": [{"related": "item"}]}]},
+        "DSL007 havings[0].or[0]: a condition on a figure compares it with a value",
+    ),
+    ({"ties": True}, "DSL008 ties: 'ties' needs 'orders'"),
+    (
+        {"ties": True, "orders": [{"field": "total"}], "offset": 5},
+        "DSL007 offset: 'offset' cannot be used with 'ties'",
+    ),
+    (
+        {"distinct": True},
+        "DSL000 : 'distinct' needs the fields in 'select'",
+    ),
+    (
+        {"wheres": [{"related": "buyr"}]},
+        "DSL001 wheres[0]: the model 'order' has no field 'buyr' (did you mean 'buyer.…'?)",
+    ),
+    (
+        {"wheres": [{"related": "buyer.name"}]},
+        "DSL006 wheres[0].related: 'buyer.name' is a field, not a relation (relations of",
+    ),
+    (
+        {"wheres": [{"related": "buyer.orders.item"}]},
+        "DSL006 wheres[0]: 'buyer.orders.item' follows 3",
+    ),
+    (
+        {"model": "customer", "wheres": [{"related": "orders.item"}]},
+        "DSL006 wheres[0].related: 'orders.item' leads over several records to the relation 'item'",
+    ),
+    (
+        {"wheres": [{"related": "buyer", "count": {">": 1}}]},
+        "DSL007 wheres[0].count: 'buyer' leads to at most one record, which is not counted",
+    ),
+    (
+        {"model": "customer", "wheres": [{"related": "orders", "count": {"~": 1}}]},
+        "DSL003 wheres[0].count: unknown operator '~'",
+    ),
+    (
+        {"model": "customer", "wheres": [{"related": "orders", "count": {">": -1}}]},
+        "DSL005 wheres[0].count: -1 is not a number of records",
+    ),
+    (
+        {"model": "customer", "wheres": [{"related": "orders", "count": {}}]},
+        "DSL005 wheres[0].count: 'count' needs a comparison",
+    ),
+    (
+        {"model": "customer", "wheres": [{"related": "orders", "all": True}]},
+        "DSL005 wheres[0]: 'all' needs 'wheres'",
+    ),
+    (
+        {"model": "customer", "wheres": [{"related": "orders", "none": True, "all": True}]},
+        "DSL000 wheres[0]: takes one of 'count', 'none' and 'all'",
+    ),
+    (
+        {"wheres": [{"field": "id", "none": True}]},
+        "DSL000 wheres[0]: 'count', 'none' and 'all' need",
+    ),
+    (
+        {"wheres": [{"related": "buyer", "wheres": [{"field": "total", "value": 1}]}]},
+        "DSL001 wheres[0].wheres[0]: the model 'customer' has no field 'total'",
+    ),
+    ({"wheres": [{"related": "buyer"}] * 17}, "DSL009 wheres[16]: a query takes at most 16"),
+    (
+        {"wheres": [{"field": "total", "op": "like", "other": {"field": "id"}}]},
+        "DSL004 wheres[0]: the operator 'like' cannot be used with 'other'",
+    ),
+    (
+        {"wheres": [{"field": "total", "op": ">", "other": {"field": "city"}}]},
+        "DSL005 wheres[0]: 'total' is a number, which cannot be compared with 'city', which is text",
+    ),
+    (
+        {"wheres": [{"field": "total", "value": 1, "other": {"field": "id"}}]},
+        "DSL000 wheres[0]: 'other' stands in place of the 'value' of a field",
+    ),
+    (
+        {"wheres": [{"field": "buyer.orders.total", "other": {"field": "total"}}]},
+        "DSL006 wheres[0]: 'buyer.orders.total' leads to many records, and 'other'",
+    ),
+    (
+        {"wheres": [{"field": "total", "other": {"field": "totl"}}]},
+        "DSL001 wheres[0]: the model 'order' has no field 'totl'",
+    ),
+    (
+        {"wheres": [{"field": "total", "other": {"function": "avg", "field": "city"}}]},
+        "DSL007 wheres[0].other.field: 'avg' of 'city' cannot be computed",
+    ),
+    (
+        {"wheres": [{"field": "city", "other": {"function": "max", "field": "city"}}]},
+        "DSL007 wheres[0]: 'max' of the text 'city' is not a figure",
+    ),
+    (
+        {"wheres": [{"field": "total", "other": {"function": "count", "model": "ordr"}}]},
+        "DSL002 wheres[0].other.model: no model 'ordr' (did you mean 'order'?)",
+    ),
+    (
+        {
+            "wheres": [
+                {
+                    "field": "total",
+                    "other": {
+                        "function": "avg",
+                        "field": "total",
+                        "wheres": [{"field": "cty", "value": 1}],
+                    },
+                }
+            ]
+        },
+        "DSL001 wheres[0].other.wheres[0]: the model 'order' has no field 'cty'",
+    ),
+    (
         {"wheres": [{"field": "status", "value": "gone"}]},
         "DSL010 wheres[0].value: 'gone' is not among the options of 'status'",
     ),
@@ -238,7 +376,12 @@ LINTED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("query", "says"), LINTED)
 def test_a_problem_has_a_code_a_path_and_a_hint(query: dict[str, Any], says: str) -> None:
-    (problem, *_) = linter.lint({"model": "order", **query}, shop_models())
+    models = shop_models()
+    orders = {"type": "hasMany", "model": "order", "key": "customer_id", "foreign": "id"}
+    models["customer"] = ModelSpec.model_validate(
+        {**models["customer"].model_dump(), "relations": {"orders": orders}}
+    )
+    (problem, *_) = linter.lint({"model": "order", **query}, models)
     assert str(problem).startswith(says)
     assert (problem.severity == "warning") == (problem.code == "DSL010")
 
@@ -300,7 +443,7 @@ def test_no_value_becomes_text_behind_relations_and_under_figures_either(
     compiler = Compiler(tables, name.partition("+")[0])
     permits = dict.fromkeys(tables)
     clean = linter.checked(query, tables.schemas)
-    for statement in (compiler.query(clean, permits, 10)[0], compiler.count(clean, permits)):
+    for statement in (compiler.query(clean, permits, 10)[0], compiler.count(clean, permits, 10)):
         text = str(_compiled(statement, name))
         assert "marked" not in text
         assert "2026" not in text

@@ -10,6 +10,31 @@ from groundhook.handlers.db.query.dsl import parse
 from groundhook.host.output.query_words import in_words
 
 PHRASES: dict[str, dict[str, Any]] = {
+    "sum of total of product, for each month of sold_at, having sum_total > 9": {
+        "groups": [{"field": "sold_at", "by": "month"}],
+        "aggregates": [{"function": "sum", "field": "total"}],
+        "havings": [{"field": "sum_total", "op": ">", "value": 9}],
+    },
+    "product where (number of sales where total > 5) > 6 and (no returns) and price > list_price and stock < (average of stock where brand = Apple)": {
+        "wheres": [
+            {
+                "related": "sales",
+                "wheres": [{"field": "total", "op": ">", "value": 5}],
+                "count": {">": 6},
+            },
+            {"related": "returns", "none": True},
+            {"field": "price", "op": ">", "other": {"field": "list_price"}},
+            {
+                "field": "stock",
+                "op": "<",
+                "other": {
+                    "function": "avg",
+                    "field": "stock",
+                    "wheres": [{"field": "brand", "value": "Apple"}],
+                },
+            },
+        ]
+    },
     "product where price between 50 and 100 and brand is one of Apple, Sony, price ascending": {
         "wheres": [
             {"field": "price", "op": "between", "value": [50, 100]},

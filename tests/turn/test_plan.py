@@ -131,8 +131,8 @@ def test_a_requests_gaps_are_filled_from_the_settings_and_its_own_values_stay() 
     assert (completed.limit, completed.threshold, completed.collections) == (1, 0.0, ("c",))
 
 
-@pytest.mark.parametrize("type", ["db", "web"])
+@pytest.mark.parametrize("type", ["db", "kb"])
 def test_pages_of_a_source_without_pages_are_refused(type: SearchType) -> None:
-    with pytest.raises(ValidationError, match=f"a {type} search has no pages"):
-        SearchRequest(type=type, query="q", offset=10)
-    assert SearchRequest(type="kb", query="q", offset=10).offset == 10
+    with pytest.raises(ValidationError, match="a web search has no pages"):
+        SearchRequest(type="web", query="q", offset=10)
+    assert SearchRequest(type=type, query="q", offset=10).offset == 10

@@ -32,6 +32,7 @@ STEPS = 2000  # of the virtual machine between two checks, about 50 µs
 FUNCTIONS = frozenset(
     {FOLD, PLAIN, "count", "sum", "avg", "min", "max", "coalesce", "like", "lower", "glob"}
     | {"bm25", "match"}
+    | {"strftime", "printf", "rank", "row_number"}
 )
 
 Work = Callable[[Connection], Any]

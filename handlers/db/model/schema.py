@@ -191,7 +191,7 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
     relations = {
         name: Relation(
             name,
-            _full_id(spec.id, relation.model, known),
+            full_id(spec.id, relation.model, known),
             relation.type == "hasMany",
             relation.key,
             relation.foreign,
@@ -201,7 +201,7 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
     return Schema(spec.id, name, names, fields, key, _title(fields), relations)
 
 
-def _full_id(id: str, name: str, known: Collection[str]) -> str:
+def full_id(id: str, name: str, known: Collection[str]) -> str:
     """Return the full id of a model that the model `id` refers to: `agents.shop.customer` for
     `customer` in `agents.shop.order`."""
     own = f"{id.rpartition('.')[0]}.{name}"

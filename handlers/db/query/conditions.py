@@ -6,7 +6,7 @@ Texts are compared as `collation` defines; tables are joined and limited by `joi
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import TypeEngine
 
-from groundhook.core.types.query_language import Where
+from groundhook.core.types.query_language import Aggregate, Compared, Where
 from groundhook.handlers.db.model import fulltext
 from groundhook.handlers.db.model.collation import Texts, containing, fold, pattern_of
 from groundhook.handlers.db.model.schema import Field, Relation, Route, route
@@ -27,11 +27,16 @@ from groundhook.handlers.db.query.dsl import (
     MATCH_NONE,
     MATCHES,
     QueryDSL,
+    model_named,
 )
+from groundhook.handlers.db.query.figures import Figures
 from groundhook.handlers.db.query.joins import TableNode
+from groundhook.handlers.db.query.kinds import DATES, figure_field
 
 Clause = ColumnElement[Any]
 _COMPARED: dict[str, Callable[[Any, Any], Clause]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
     ">": operator.gt,
     ">=": operator.ge,
     "<": operator.lt,
@@ -49,6 +54,9 @@ class Conditions:
     dialect: str
     indexed: Sequence[Where] = ()
 
+    def __post_init__(self) -> None:
+        self.figures = Figures(self.texts, self.dialect)
+
     def all_of(self, node: TableNode, wheres: Sequence[Where]) -> list[Clause]:
         """Return clauses that must all hold. Conditions on the same to-many relation must hold for
         one and the same related record."""
@@ -61,16 +69,15 @@ class Conditions:
                 many.setdefault(hops, []).append(where.model_copy(update={"field": rest}))
             else:
                 clauses.append(self._condition(node, where))
-        for hops, inner in many.items():
-            here = node.join(hops[:-1])
-            within = here.related_table(hops[-1])
-            clauses.append(here.exists(hops[-1], within, self.all_of(within, inner)))
+        for (*before, hop), inner in many.items():
+            within = node.other_table(hop.model)
+            clauses.append(node.join(before).has_related(hop, within, self.all_of(within, inner)))
         return clauses
 
     def _hops_to_many(self, node: TableNode, where: Where) -> tuple[Relation, ...]:
         """Return the relations up to the first to-many one, for a condition on the related records;
         else ()."""
-        if where.group is not None or where.field == EVERY_TEXT:
+        if not where.field or where.field == EVERY_TEXT:
             return ()
         resolved = self.route_of(node, where.field)
         hops = resolved.hops if resolved.field is not None else resolved.hops[:-1]
@@ -82,21 +89,105 @@ class Conditions:
                 sa.false(),
                 *(sa.and_(sa.true(), *self.all_of(node, [one])) for one in where.any_of),
             )
+        if where.related:
+            return self._related(node, where)
         if where.all_of is not None:
             return sa.and_(sa.true(), *self.all_of(node, where.all_of))
         if where.op in MATCHES:
             return self._words(node, where)
         resolved = self.route_of(node, where.field)
         if resolved.field is None:
-            here = node.join(resolved.hops[:-1])
-            there = here.exists(resolved.hops[-1], here.related_table(resolved.hops[-1]), ())
-            return sa.not_(there) if where.op == "null" else there
-        return self.compare(
-            node.column(resolved.hops, resolved.field),
-            resolved.field,
-            where.op,
-            self.bound(resolved.field, where.value),
+            absent = where.op == "null"
+            return self._related(node, Where(related=where.field, none=absent))
+        column, of = node.column(resolved.hops, resolved.field), resolved.field
+        if where.other is not None:
+            return self._against_other(node, column, of, where.op, where.other)
+        return self.compare(column, of, where.op, self.bound(of, where.value))
+
+    # ---- related records
+
+    def _related(self, node: TableNode, where: Where) -> Clause:
+        *before, hop = self.route_of(node, where.related).hops
+        if not hop.many:
+            return self._related_one(node.join([*before, hop]), where)
+        here, within = node.join(before), node.other_table(hop.model)
+        clauses = self.all_of(within, where.all_of or ())
+        if not (where.count or where.none or where.every):
+            return here.has_related(hop, within, clauses)
+        met, failed = here.number_related(hop, within, clauses, failed=where.every)
+        if where.every:
+            return sa.and_(met > 0, failed == 0)
+        wanted = where.count or {"=": 0}
+        return sa.and_(*(_COMPARED[op](met, number) for op, number in wanted.items()))
+
+    def _related_one(self, there: TableNode, where: Where) -> Clause:
+        exists = there.table.c[there.declared.schema.key].is_not(None)
+        holds = sa.and_(exists, *self.all_of(there, where.all_of or ()))
+        return sa.case((holds, 0), else_=1) == 1 if where.none else holds
+
+    # ---- other values of the database
+
+    def _against_other(
+        self, node: TableNode, column: Clause, of: Field, op: str, other: Compared
+    ) -> Clause:
+        """Return the comparison with another field, or with a figure; one without a value is
+        unequal to any value."""
+        if other.function is not None:
+            against, kind = self._scalar(node, other), of.kind
+        else:
+            against, against_field = self.column_of(node, other.field)
+            kind = against_field.kind
+        one, two = column, against
+        if of.kind == "text":
+            one, two = self.texts.sorted(one), self.texts.sorted(two)
+        elif {of.kind, kind} == DATES:  # a date has no time: compared are the days
+            one, two = self.figures.bucket(one, "day"), self.figures.bucket(two, "day")
+        if op != "!=":
+            return _COMPARED[op](one, two)
+        return sa.or_(
+            one != two,
+            sa.and_(column.is_(None), against.is_not(None)),
+            sa.and_(column.is_not(None), against.is_(None)),
         )
+
+    def _scalar(self, node: TableNode, other: Compared) -> Clause:
+        """Return the subquery of one figure over the records that may be read."""
+        here = node.declared.schema
+        within = node.other_table(model_named(here, other.model, self.tables.schemas))
+        assert other.aggregate is not None
+        figure, _ = self.figure_of(within, other.aggregate)
+        clauses = self.all_of(within, other.wheres)
+        return within.select([figure], clauses).scalar_subquery()
+
+    # ---- figures
+
+    def column_of(self, node: TableNode, name: str) -> tuple[Clause, Field]:
+        """Return the column of a field with one value for each record."""
+        resolved = self.route_of(node, name)
+        assert resolved.field is not None
+        return node.column(resolved.hops, resolved.field), resolved.field
+
+    def figure_of(self, node: TableNode, one: Aggregate) -> tuple[Clause, Field]:
+        """Return a figure, and its kind as a field."""
+        if one.field == EVERY_TEXT:
+            return self.figures.figure(one, None, ""), figure_field(one, None)
+        column, of = self.column_of(node, one.field)
+        return self.figures.figure(one, column, of.kind), figure_field(one, of)
+
+    def havings(
+        self, figures: Mapping[str, tuple[Clause, Field]], wheres: Sequence[Where]
+    ) -> Iterator[Clause]:
+        """Yield clauses on figures by their names, which must all hold."""
+        for where in wheres:
+            if where.group is not None:
+                join = sa.and_ if where.any_of is None else sa.or_
+                default = sa.true() if where.any_of is None else sa.false()
+                yield join(default, *self.havings(figures, where.group))
+                continue
+            figure, of = figures[where.field]
+            yield self.compare(figure, of, where.op, _without_decimals(where.value))
+
+    # ---- values
 
     def compare(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
         match op:
@@ -184,14 +275,17 @@ class Conditions:
         return resolved
 
 
+def _without_decimals(value: Any) -> Any:
+    """Return a value of a figure as it is bound: SQLite's driver has no decimals."""
+    if isinstance(value, (list, tuple)):
+        return [_without_decimals(one) for one in value]
+    return float(value) if isinstance(value, Decimal) else value
+
+
 def word_conditions(dsl: QueryDSL) -> list[Where]:
     """Return the conditions of a query that a full-text index can serve: required words in any
     text, outside of groups."""
-    return [
-        one
-        for one in dsl.wheres
-        if one.group is None and one.field == EVERY_TEXT and one.op in (MATCH, MATCH_ANY)
-    ]
+    return [one for one in dsl.wheres if one.field == EVERY_TEXT and one.op in (MATCH, MATCH_ANY)]
 
 
 def _parameter(column: Clause, value: Any) -> sa.BindParameter[Any]:

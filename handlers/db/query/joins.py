@@ -1,8 +1,9 @@
 """Joins of related tables in a statement, each with the row limits of its own model.
 
-A relation to one record is a LEFT JOIN, a relation to many an EXISTS. The limits of the related
-model are part of the ON or the EXISTS, so that a record which the identity may not see does not
-exist for the query.
+A relation to one record is a LEFT JOIN; a condition that some of many records meet is an IN, and
+one on their number a LEFT JOIN of the numbers by key. None of them is evaluated row by row, as a
+correlated subquery would be. The limits of the related model are part of the ON or the subquery, so
+that a record which the identity may not see does not exist for the query.
 """
 
 from __future__ import annotations
@@ -115,15 +116,17 @@ def _in_values(
 
 @dataclass
 class TableNode:
-    """A model's table in a statement, and the tables joined to it. `permits` must have every model
-    that is joined: a missing one raises KeyError instead of giving access."""
+    """A model's table in a statement, and what is joined to it: related tables by the names of
+    their relations, and `numbers` of related records with the clauses that link them. `permits`
+    must have every model that is joined: a missing one raises KeyError instead of giving access."""
 
     tables: Tables
     permits: Permits
     texts: Texts
     declared: Declared
     table: FromClause
-    joined: dict[tuple[str, ...], TableNode] = field(default_factory=dict)
+    joined: dict[str, TableNode] = field(default_factory=dict)
+    numbers: list[tuple[FromClause, Clause]] = field(default_factory=list)
 
     @staticmethod
     def root(tables: Tables, permits: Permits, texts: Texts, model: str) -> TableNode:
@@ -136,14 +139,18 @@ class TableNode:
     def _row_limits(self, table: FromClause) -> list[Clause]:
         return row_limits(self.declared, table, self.permits[self.declared.spec.id], self.texts)
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing is joined to the table."""
+        return not (self.joined or self.numbers)
+
     def join(self, hops: Sequence[Relation]) -> TableNode:
         """Return the table at the end of to-one relations, joined by the first call."""
         here = self
-        for count, hop in enumerate(hops, 1):
-            path = tuple(each.name for each in hops[:count])
-            if path not in self.joined:
-                self.joined[path] = here.related_table(hop)
-            here = self.joined[path]
+        for hop in hops:
+            if hop.name not in here.joined:
+                here.joined[hop.name] = here.other_table(hop.model)
+            here = here.joined[hop.name]
         return here
 
     def column(self, hops: Sequence[Relation], of: Field) -> ColumnElement[Any]:
@@ -152,25 +159,27 @@ class TableNode:
 
     def source(self) -> FromClause:
         """Return the FROM clause of the statement."""
-        source = self.table
-        for path, node in self.joined.items():
-            here = self.joined[path[:-1]] if path[:-1] else self
-            relation = here.declared.schema.relations[path[-1]]
-            source = source.outerjoin(
-                node.table, sa.and_(*node.link_clauses(here, relation), *node.row_limits())
-            )
+        return self._join_all(self.table)
+
+    def _join_all(self, source: FromClause) -> FromClause:
+        for number, link in self.numbers:
+            source = source.outerjoin(number, link)
+        for name, node in self.joined.items():
+            links = node._link_clauses(self, self.declared.schema.relations[name])
+            source = source.outerjoin(node.table, sa.and_(*links, *node.row_limits()))
+            source = node._join_all(source)
         return source
 
-    def related_table(self, hop: Relation) -> TableNode:
-        """Return a new alias of the related model's table."""
-        declared = self.tables[hop.model]
+    def other_table(self, model: str) -> TableNode:
+        """Return a new alias of a model's table, with nothing joined."""
+        declared = self.tables[model]
         return TableNode(self.tables, self.permits, self.texts, declared, declared.table.alias())
 
-    def link_clauses(self, here: TableNode, hop: Relation) -> list[Clause]:
-        """Return the clauses that link this table's rows to those of `here`. If several rows match
-        a to-one relation, the first is used."""
+    def _link_clauses(self, here: TableNode, hop: Relation) -> list[Clause]:
+        """Return the clauses that link this table to `here` by a to-one relation. If several rows
+        match, the first is used."""
         link = self.table.c[hop.key] == here.table.c[hop.foreign]
-        if hop.many or self.declared.single(hop.key):
+        if self.declared.single(hop.key):
             return [link]
         key, other = self.declared.schema.key, self.declared.table.alias()
         first = sa.select(sa.func.min(other.c[key])).where(
@@ -179,12 +188,30 @@ class TableNode:
         )
         return [link, self.table.c[key] == first.correlate(here.table).scalar_subquery()]
 
-    def exists(self, hop: Relation, within: TableNode, clauses: Sequence[Clause]) -> Clause:
+    def has_related(self, hop: Relation, within: TableNode, clauses: Sequence[Clause]) -> Clause:
         """Return the clause for "a related record meets these clauses"; `within` is the related
-        table, from `related_table(hop)`."""
-        found = sa.select(sa.literal(1)).select_from(within.source())
-        return (
-            found.where(*within.link_clauses(self, hop), *within.row_limits(), *clauses)
-            .correlate(self.table)
-            .exists()
-        )
+        table, from `other_table`."""
+        keys = within.select([within.table.c[hop.key]], clauses)
+        return self.table.c[hop.foreign].in_(keys)
+
+    def number_related(
+        self, hop: Relation, within: TableNode, clauses: Sequence[Clause], *, failed: bool
+    ) -> tuple[Clause, Clause]:
+        """Return the number of related records that meet the clauses, and with `failed` the number
+        of those that do not; both are joined by key."""
+        key = within.table.c[hop.key]
+        meets = sa.case((sa.and_(sa.true(), *clauses), 1), else_=0)
+        columns = [
+            key.label("key"),
+            sa.func.sum(meets).label("met"),
+            sa.func.sum(1 - meets).label("failed"),
+        ]
+        found = within.select(columns, () if failed else clauses).group_by(key).subquery()
+        self.numbers.append((found, found.c["key"] == self.table.c[hop.foreign]))
+        return sa.func.coalesce(found.c["met"], 0), sa.func.coalesce(found.c["failed"], 0)
+
+    def select(self, columns: Sequence[Any], clauses: Sequence[Clause]) -> sa.Select[Any]:
+        """Return the select of columns of the rows that may be read and meet the clauses, for a
+        subquery that is independent of the statement around it."""
+        rows = sa.select(*columns).select_from(self.source())
+        return rows.where(*self.row_limits(), *clauses).correlate(None)

@@ -14,11 +14,12 @@ MAX_VALUES = 1000  # of one condition
 
 
 class InvalidPart(Exception):
-    """A problem of one part of a query; the linter adds its position."""
+    """A problem of one part of a query; the linter adds its position. `within` is the key of the
+    part that has it: `.related`."""
 
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
+    def __init__(self, code: str, message: str, hint: str = "", within: str = "") -> None:
         super().__init__(message)
-        self.code, self.message, self.hint = code, message, hint
+        self.code, self.message, self.hint, self.within = code, message, hint, within
 
 
 def check_operator(name: str, of: Field, op: str) -> None:

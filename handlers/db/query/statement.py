@@ -9,7 +9,7 @@ value are sorted last in both directions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
@@ -17,21 +17,26 @@ import sqlalchemy as sa
 from sqlalchemy.sql import ColumnElement
 
 from groundhook.core.types.query_language import (
-    Aggregate,
+    DateBucket,
+    Group,
     Order,
     Where,
+    group_field,
+    group_name,
 )
 from groundhook.handlers.db.model.collation import Texts, as_text
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.query.conditions import Conditions, bind_type, word_conditions
-from groundhook.handlers.db.query.dsl import EVERY_TEXT, MATCH_ANY, QueryDSL
+from groundhook.handlers.db.query.dsl import MATCH_ANY, QueryDSL
 from groundhook.handlers.db.query.joins import Permits, TableNode, row_limits
 
 # Totals are counted up to this number; counting on would cost more than the rows.
 MAX_COUNT = 1000
 ROWS = "rows"  # the column with the number of records behind a figure
 MOST_ALIKE = 500  # values of a field that one question may name
+MAX_TIES = 100  # rows beyond the limit that equal its last one
+RANK, POSITION = "rank of row", "position of row"  # no name of a field has blanks
 MAX_CACHED = 256  # statements with open parameters
 
 Clause = ColumnElement[Any]
@@ -52,17 +57,20 @@ class Compiler:
         self, dsl: QueryDSL, permits: Permits, limit: int, *, use_index: bool = False
     ) -> Statement:
         """Return the statement of a linted query for at most `limit` records or figures, in a
-        stable order. Columns are labelled with the query's names. `permits` has the limits of every
-        model that the query reads. `use_index`: read the full-text index, which must exist."""
+        stable order; with `ties` for up to MAX_TIES more that equal the last one. Columns are
+        labelled with the query's names. `permits` has the limits of every model that the query
+        reads. `use_index`: read the full-text index, which must exist."""
         builder = self._query(dsl, permits, use_index)
-        return (
-            (builder.aggregate_rows().limit(limit), {}) if dsl.computed else builder.records(limit)
-        )
+        return builder.figures(limit) if dsl.computed else builder.records(limit)
 
-    def count(self, dsl: QueryDSL, permits: Permits, *, use_index: bool = False) -> sa.Select[Any]:
-        """Return the statement that counts the query's rows up to `MAX_COUNT`."""
+    def count(
+        self, dsl: QueryDSL, permits: Permits, limit: int, *, use_index: bool = False
+    ) -> sa.Select[Any]:
+        """Return the statement that counts the query's rows up to `MAX_COUNT`, with `ties` those of
+        the first `limit` and their equals."""
         builder = self._query(dsl, permits, use_index)
-        some = builder.unit_rows().limit(MAX_COUNT).subquery()
+        rows = builder.ranked(limit) if dsl.ties else builder.unit_rows()
+        some = rows.limit(MAX_COUNT).subquery()
         return sa.select(sa.func.count()).select_from(some)
 
     def sample(
@@ -110,18 +118,19 @@ class _SelectBuilder:
     texts: Texts
     dialect: str
     cache: StatementCache
-    labels: dict[str, Clause] = field(default_factory=dict)
 
     def records(self, limit: int) -> Statement:
         """Return the statement for records. Statements that differ only in values are cached with
         open parameters, since building a statement often takes longer than running it."""
         names = self._record_names()
+        if self.dsl.ties:
+            return self._with_ties(names, limit), {}
         own = self._reads_own_fields(names)
         fixed = [one for one in self.dsl.wheres if own and self._has_fixed_shape(one)]
         rest = [one for one in self.dsl.wheres if not (own and self._has_fixed_shape(one))]
         # Also joins the tables it needs.
         wheres = [*self.conditions.all_of(self.root, rest), *self.root.row_limits()]
-        if self.root.joined or not own:
+        if not (self.root.alone and own):
             wheres = [*self.conditions.all_of(self.root, fixed), *wheres]
             return self._rows(names, limit).where(*wheres), {}
         given = [self._values_of(one) for one in fixed]
@@ -143,7 +152,8 @@ class _SelectBuilder:
 
     def _has_fixed_shape(self, where: Where) -> bool:
         """Return whether a condition compiles to the same SQL for every value."""
-        of = self.root.declared.schema.fields.get(where.field) if where.op in PLAIN else None
+        plain = where.op in PLAIN and where.other is None
+        of = self.root.declared.schema.fields.get(where.field) if plain else None
         return of is not None and of.kind in ("integer", "number", "date", "moment")
 
     def _cached_rows(
@@ -159,7 +169,8 @@ class _SelectBuilder:
             (one.field, one.op, *map(type, values))
             for one, values in zip(fixed, given, strict=True)
         )
-        key = (self.root.declared.schema.id, names, orders, limit, *shapes)
+        schema, offset = self.root.declared.schema, self.dsl.offset
+        key = (schema.id, names, orders, limit, offset, *shapes)
         rows = self.cache.get(key)
         if rows is None:
             rows = self._rows(names, limit).where(*self._open_conditions(fixed, given))
@@ -192,48 +203,96 @@ class _SelectBuilder:
     def _rows(self, names: Sequence[str], limit: int) -> sa.Select[Any]:
         """Return the select of the records without conditions."""
         columns = [self._label(name) for name in names]
-        orders = [
-            *self._rank_by_words(),
-            *(part for order in self.dsl.orders for part in self._order(order)),
-            self._key(),
-        ]
-        return sa.select(*columns).select_from(self.root.source()).order_by(*orders).limit(limit)
+        orders = [*self._record_orders(), self._key()]
+        rows = sa.select(*columns).select_from(self.root.source())
+        return self._page(rows.order_by(*orders), limit)
+
+    def _page(self, rows: sa.Select[Any], limit: int) -> sa.Select[Any]:
+        rows = rows.limit(limit)
+        return rows.offset(self.dsl.offset) if self.dsl.offset else rows
+
+    def _record_orders(self) -> list[Clause]:
+        orders = (part for order in self.dsl.orders for part in self._order(order))
+        return [*self._rank_by_words(), *orders]
 
     def _label(self, name: str) -> Any:
         """Return a column labelled with the query's name for it."""
         own = self.root.table.c
         return own[name] if name in own else self._column(name).label(name)
 
-    def aggregate_rows(self) -> sa.Select[Any]:
+    def figures(self, limit: int) -> Statement:
         """Return the statement for figures, one row per group."""
-        groups = {name: self._group(name) for name in self.dsl.groups}
-        self.labels = {
-            **groups,
-            **{one.called: self._format_figure(one) for one in self.dsl.aggregates},
+        if self.dsl.ties:
+            return self._with_ties((), limit), {}
+        rows, orders, rest = self._groups()
+        return self._page(rows.order_by(*orders, *rest), limit), {}
+
+    def _groups(self) -> tuple[sa.Select[Any], list[Clause], list[Clause]]:
+        """Return the select of the figures, its sort orders, and those of equal rows."""
+        groups = {group_name(one): self._group(one) for one in self.dsl.groups}
+        figures = {
+            one.called: self.conditions.figure_of(self.root, one) for one in self.dsl.aggregates
         }
-        columns = [clause.label(name) for name, clause in self.labels.items()] + [
-            sa.func.count().label(ROWS)
-        ]
-        statement = self._from(columns).group_by(*groups.values())
-        ordered = {order.field for order in self.dsl.orders}
-        orders = [
-            part
-            for order in self.dsl.orders
-            for part in self._sort_by(self.labels[order.field], order)
-        ]
+        labels = {**groups, **{name: clause for name, (clause, _) in figures.items()}}
+        columns = [clause.label(name) for name, clause in labels.items()]
+        rows = self._from([*columns, sa.func.count().label(ROWS)]).group_by(*groups.values())
+        if self.dsl.havings:
+            rows = rows.having(*self.conditions.havings(figures, self.dsl.havings))
+        wanted = self.dsl.orders or self._natural_order()
+        ordered = {order.field for order in wanted}
+        orders = [part for order in wanted for part in self._sort_by(labels[order.field], order)]
         rest = [
             part
             for name in groups
             if name not in ordered
             for part in self._sort_by(groups[name], Order(field=name, order="asc"))
         ]
-        return statement.order_by(*orders, *rest)
+        return rows, orders, rest
+
+    def _natural_order(self) -> list[Order]:
+        """Return the order of groups without one: the first figure, descending; parts of dates
+        first, in order of time."""
+        dates = [
+            Order(field=one.called, order="asc")
+            for one in self.dsl.groups
+            if isinstance(one, DateBucket)
+        ]
+        figures = self.dsl.aggregates[:1] if self.dsl.groups else ()
+        return [*dates, *(Order(field=one.called) for one in figures)]
+
+    def _with_ties(self, names: Sequence[str], limit: int) -> sa.Select[Any]:
+        """Return the statement of the first rows and of those that equal the last of them in every
+        order; of groups without `names`."""
+        return self.ranked(limit, names).limit(limit + MAX_TIES)
+
+    def ranked(self, limit: int, names: Sequence[str] = ()) -> sa.Select[Any]:
+        """Return the select of all rows whose rank is within the limit."""
+        if self.dsl.computed:
+            rows, orders, rest = self._groups()
+        else:
+            key = self.root.declared.schema.key
+            names = names or (key,)
+            orders = self._record_orders()  # First, with the columns, since they join tables.
+            columns = [self._label(name) for name in names]
+            rows, rest = self._from(columns), [self._key()]
+        shown = [column.name for column in rows.selected_columns]
+        numbered = rows.add_columns(
+            sa.func.rank().over(order_by=orders).label(RANK),
+            sa.func.row_number().over(order_by=[*orders, *rest]).label(POSITION),
+        ).subquery()
+        return (
+            sa.select(*(numbered.c[name] for name in shown))
+            .where(numbered.c[RANK] <= limit)
+            .order_by(numbered.c[POSITION])
+        )
 
     def unit_rows(self) -> sa.Select[Any]:
         """Return the same rows without their columns, for counting."""
-        groups = [self._group(name) for name in self.dsl.groups]
-        if self.dsl.computed and not groups:
+        groups = [self._group(one) for one in self.dsl.groups]
+        if self.dsl.computed and not groups and not self.dsl.havings:
             return sa.select(sa.literal(1))
+        if self.dsl.havings:
+            return self._groups()[0]
         return self._from([sa.literal(1).label("one")]).group_by(*groups)
 
     def _from(self, columns: Sequence[Any]) -> sa.Select[Any]:
@@ -248,38 +307,13 @@ class _SelectBuilder:
     # ---- columns
 
     def _column(self, name: str) -> Clause:
-        resolved = self.conditions.route_of(self.root, name)
-        assert resolved.field is not None
-        return self.root.column(resolved.hops, resolved.field)
+        return self.conditions.column_of(self.root, name)[0]
 
-    def _group(self, name: str) -> Clause:
-        column, kind = self._column(name), self._kind(name)
-        return self.texts.exact(column) if kind == "text" else column
-
-    def _kind(self, name: str) -> str:
-        resolved = self.conditions.route_of(self.root, name)
-        return resolved.field.kind if resolved.field is not None else ""
-
-    def _format_figure(self, one: Aggregate) -> Clause:
-        if one.field == EVERY_TEXT:
-            return sa.func.count()
-        column = self._group(one.field)
-        match one.function:
-            case "count":
-                return sa.func.count(sa.distinct(column) if one.distinct else column)
-            case "avg":  # engines keep different numbers of digits of a decimal's average
-                number = (
-                    column * sa.literal_column("1e0")
-                    if self.dialect == "mariadb"
-                    else sa.cast(column, sa.Double)
-                )
-                return sa.func.avg(sa.distinct(number) if one.distinct else number)
-            case "sum":
-                return sa.func.sum(sa.distinct(column) if one.distinct else column)
-            case "min":
-                return sa.func.min(column)
-            case _:
-                return sa.func.max(column)
+    def _group(self, group: Group) -> Clause:
+        column, of = self.conditions.column_of(self.root, group_field(group))
+        if isinstance(group, DateBucket):
+            return self.conditions.figures.bucket(column, group.by)
+        return self.conditions.figures.group(column, of.kind)
 
     # ---- order
 
@@ -300,7 +334,7 @@ class _SelectBuilder:
                 sa.literal(0),
             ).desc()
             for where in self.dsl.wheres
-            if where.op == MATCH_ANY and where.group is None
+            if where.op == MATCH_ANY
         ]
 
     def _order(self, order: Order) -> list[Clause]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from groundhook.core.types.base import Value
+from groundhook.core.types.query_language import BucketUnit
 
 
 def _split(value: Any) -> Any:
@@ -130,6 +131,12 @@ class Sentences(Value):
     begins: str
     with_: str = Field(alias="with")
     without: str
+    all: str
+    number: str
+    having: str
+    ties: str
+    model_figure: str
+    parts: dict[BucketUnit, str]
     yes: str
     no: str
     unread: str

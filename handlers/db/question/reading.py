@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from groundhook.core.types.query_language import group_field
 from groundhook.handlers.db.model.schema import Schema
 from groundhook.handlers.db.query.dsl import QueryDSL, conditions
 from groundhook.handlers.db.question.clauses import Clause, Here
@@ -87,8 +88,12 @@ def _rank(reading: Reading) -> tuple[bool, int]:
     if reading.named:
         return False, 0
     query = reading.query
-    names = [*query.groups, *query.select, *(one.field for one in query.aggregates)]
-    names += [where.field for where in conditions(query.wheres)]
+    names = [
+        *map(group_field, query.groups),
+        *query.select,
+        *(one.field for one in query.aggregates),
+    ]
+    names += [where.name for where in conditions(query.wheres)]
     return True, sum("." in name for name in names)
 
 

@@ -6,10 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.core.types.query_language import Aggregate, Where
+from groundhook.core.types.query_language import (
+    Aggregate,
+    Compared,
+    DateBucket,
+    Group,
+    Where,
+    group_field,
+    group_name,
+)
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field, Schema, route
-from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDSL
+from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDSL, model_named
 from groundhook.handlers.db.question.language_file import Sentences
 
 MOST_LISTED = 8  # values of a condition that are written out
@@ -37,19 +45,49 @@ class Teller:
         if dsl.wheres:
             what = self.say.where.format(what=what, conditions=self.conditions(schema, dsl.wheres))
         if dsl.groups:
-            own = [name for name in dsl.groups if not _is_link(schema, name, dsl.groups)]
-            what = self.say.each.format(what=what, groups=", ".join(map(label, own)))
+            own = [one for one in dsl.groups if not _is_link(schema, one, dsl)]
+            groups = ", ".join(self._group(schema, one) for one in own)
+            what = self.say.each.format(what=what, groups=groups)
+        return self._rows(schema, dsl, what)
+
+    def _rows(self, schema: Schema, dsl: QueryDSL, what: str) -> str:
+        """Add which of the rows are returned, and in which order."""
         figures = {one.called: self._figure(schema, one) for one in dsl.aggregates}
+        if dsl.havings:
+            kept = self._havings(dsl.havings, figures, self.say.and_)
+            what = self.say.having.format(what=what, conditions=kept)
+        parts = {group_name(one): self._group(schema, one) for one in dsl.groups}
         for order in dsl.orders if dsl.limit or not dsl.groups else ():
             form = self.say.desc if order.order == "desc" else self.say.asc
-            what = form.format(what=what, field=figures.get(order.field) or label(order.field))
-        return self.say.first.format(what=what, count=dsl.limit) if dsl.limit else what
+            called = {**parts, **figures}.get(order.field) or self.label(schema, order.field)
+            what = form.format(what=what, field=called)
+        if not dsl.limit:
+            return what
+        first = self.say.first.format(what=what, count=dsl.limit)
+        return self.say.ties.format(what=first) if dsl.ties else first
+
+    def _group(self, schema: Schema, group: Group) -> str:
+        label = self.label(schema, group_field(group))
+        return f"{label} ({self.say.parts[group.by]})" if isinstance(group, DateBucket) else label
+
+    def _havings(self, havings: Sequence[Where], figures: Mapping[str, str], joined: str) -> str:
+        parts = []
+        for one in havings:
+            if one.group is not None:
+                inner = self.say.and_ if one.any_of is None else self.say.or_
+                parts.append(f"({self._havings(one.group, figures, inner)})")
+            else:
+                figure = figures.get(one.field, one.field)
+                empty = {"null": self.say.empty, "not null": self.say.filled}.get(one.op)
+                said = empty.format(field=figure) if empty else self._comparison(figure, one)
+                parts.append(said)
+        return f" {joined} ".join(parts)
 
     def label(self, schema: Schema, name: str) -> str:
         """Return what readers call a field: "Customer › City" of a related record."""
         found = route(schema, name, self.schemas)
         if found is None or found.field is None:
-            return name.replace("_", " ")
+            return name.replace("_", " ").replace(".", " › ")
         hops = [hop.name.replace("_", " ").capitalize() for hop in found.hops]
         return " › ".join([*hops, found.field.shown])
 
@@ -68,6 +106,11 @@ class Teller:
             joined = self.say.or_ if where.any_of is not None else self.say.and_
             inner = self.conditions(schema, where.group, joined)
             return f"({inner})" if f" {joined} " in inner else inner
+        if where.related:
+            return self._related(schema, where)
+        if where.other is not None:
+            other = self._other(schema, where.other)
+            return f"{self.label(schema, where.field)} {OPS.get(where.op, where.op)} {other}"
         label, there = self.label(schema, where.field), where.op in ("not null", "!=")
         if where.op in NULL_OPERATORS or where.value == "":
             if self._field(schema, where.field) is None:
@@ -78,6 +121,31 @@ class Teller:
             form = self.say.contains if text.startswith("%") else self.say.begins
             return form.format(field=label, value=text.strip('%"'))
         return self._comparison(label, where)
+
+    def _related(self, schema: Schema, where: Where) -> str:
+        """Return a condition on related records: "number of Orders (Total > 5) > 6"."""
+        found = route(schema, where.related, self.schemas)
+        text = self.label(schema, where.related)
+        if where.all_of and found is not None:
+            text = f"{text} ({self.conditions(found.schema, where.all_of)})"
+        if where.count:
+            number = self.say.number.format(relation=text)
+            bars = (f"{number} {OPS.get(op, op)} {bar}" for op, bar in where.count.items())
+            return f" {self.say.and_} ".join(bars)
+        form = self.say.without if where.none else self.say.all if where.every else self.say.with_
+        return form.format(relation=text)
+
+    def _other(self, schema: Schema, other: Compared) -> str:
+        if other.aggregate is None:
+            return self.label(schema, other.field)
+        there = self.schemas[model_named(schema, other.model, self.schemas)]
+        figure = self._figure(there, other.aggregate)
+        if other.model and other.aggregate.field != EVERY_TEXT:
+            figure = self.say.model_figure.format(figure=figure, model=there.name)
+        if not other.wheres:
+            return figure
+        inner = self.conditions(there, other.wheres)
+        return f"({self.say.where.format(what=figure, conditions=inner)})"
 
     def _comparison(self, label: str, where: Where) -> str:
         if where.op == "between":
@@ -98,7 +166,9 @@ class Teller:
         return str(to_json(value)).removesuffix(" 00:00:00")
 
 
-def _is_link(schema: Schema, name: str, groups: Sequence[str]) -> bool:
+def _is_link(schema: Schema, group: Group, dsl: QueryDSL) -> bool:
     """Return whether a group only keeps related records apart whose titles are groups too."""
     links = {one.foreign: one.name for one in schema.relations.values()}
-    return name in links and any(group.startswith(f"{links[name]}.") for group in groups)
+    if not isinstance(group, str) or group not in links:
+        return False
+    return any(group_field(one).startswith(f"{links[group]}.") for one in dsl.groups)
