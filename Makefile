@@ -17,7 +17,7 @@ help:
 	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
 	@echo "make test-faults        kill chats and servers a hundred times, attack in full sizes; 40 minutes"
 	@echo "make lint               style, formatting, types, import contracts"
-	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md and docs/ctx.d.ts anew"
+	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md, docs/ctx.d.ts and the ports in docs/plugins.md anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES), or another script of bench/; ARGS=… adds arguments"
 	@echo "make figures            measure all, or NAME=turn alone, and write bench/README.md and the README's table"
 	@echo "make soak               the server under 200 readers for ten minutes; ARGS=… adds arguments"
@@ -95,6 +95,7 @@ docs: install
 	@$(BIN)/python -m scripts.delegation_doc
 	@$(BIN)/python -m scripts.package_doc
 	@$(BIN)/python -m scripts.http_doc
+	@$(BIN)/python -m scripts.plugins_doc
 	@$(BIN)/python -m groundhook.hooks.typings
 	@$(BIN)/python -m scripts.json_schemas
 
