@@ -388,3 +388,20 @@ async def test_the_trace_shows_the_statement_of_the_engine_without_its_values(
         value.lower() if isinstance(value, str) else value for value in query["parameters"].values()
     }
     assert ("`" in query["sql"] or "utf8mb4" in query["sql"]) == (kind == "mariadb")
+
+
+async def test_values_of_a_large_table_are_found_in_all_rows_without_accents_on_every_engine(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
+    many = [{"title": f"Title {number}"} for number in range(5200)]
+    rare = [{"title": "São Paulo"}, {"title": "Zoë d'Été"}, {"title": "Łódź 100%"}]
+    url = await fresh_database()
+    async with open_database(url, 60_000, {"note": spec(values=[*many, *rare])}) as database:
+        await database.load()
+        notes = Shop(database, url)
+        for question in ("notes called Sao Paulo", "note são paulo", "note Zoe d'Ete"):
+            found = await notes.search(question, "note")
+            assert found.account.certainty == "sure", found.account.explanation
+            assert [item.title for item in found.items] in (["São Paulo"], ["Zoë d'Été"])
+        unknown = await notes.search("note called Sao Pedro", "note")
+        assert (unknown.items, unknown.account.certainty) == ((), "none")

@@ -142,13 +142,6 @@ async def test_without_a_match_by_the_index_words_are_searched_inside_of_words(
         assert [item.data for item in counted.items] == [{"count": 1}]
 
 
-async def test_words_not_understood_have_a_lower_score_with_the_index_too(
-    everywhere: Shop,
-) -> None:
-    found = await everywhere.search("noise cancelling headphones under $200", "product")
-    assert [(item.title, item.score) for item in found.items] == [("Soundcore Q30", 0.7)]
-
-
 async def test_the_index_follows_writes_of_other_programs(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:

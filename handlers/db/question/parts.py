@@ -68,6 +68,8 @@ def _figures(here: Here, i: int) -> Iterator[Clause]:
         for stop, function in question.all(end, "figures"):
             if function != "count":
                 yield Clause("g", stop, fields=(one,), figure=function)
+        if any(function == "sum" for stop, function in question.all(i, "figures") if stop == end):
+            yield Clause("g", end, fields=(one,), figure="sum")
     for end, direction in question.all(i, "superlatives"):
         yield from _figure_of(here, end, FUNCTION_OF[direction], (*NUMBERS, *TIMES))
 
@@ -130,8 +132,10 @@ def _orders(here: Here, i: int) -> Iterator[Clause]:
             if "date" in entry.kinds:
                 yield Clause("s", stop, fields=(one,), direction=entry.order)
     for start, _ in question.all(i, "sort_by"):
+        # "by country" alone may be a group
+        bare = question.is_(i, "prepositions") or question.is_(i, "per")
         for at in question.past(start, "articles"):
-            yield from _sorted(here, at)
+            yield from _sorted(here, at, bare=bare)
     for start in [i, *(end for end, _ in question.all(i, "top"))]:
         amount = question.number(start)
         if amount and amount.value % 1 == 0 and 0 < amount.value <= MOST_RECORDS:
@@ -149,12 +153,14 @@ def _superlatives(here: Here, i: int) -> Iterator[Clause]:
             yield Clause("s", stop, fields=(one,), direction=direction)
 
 
-def _sorted(here: Here, i: int) -> Iterator[Clause]:
+def _sorted(here: Here, i: int, *, bare: bool) -> Iterator[Clause]:
     for end, one in here.fields_at(i):
         for at in [end, end + here.question.is_mark(end, ",")]:
             for stop, how in here.question.all(at, "directions"):
                 yield Clause("o", stop, fields=(one,), direction=how)
-        yield Clause("o", end, fields=(one,), direction="asc" if one.kind == "text" else "")
+        yield Clause(
+            "o", end, fields=(one,), direction="asc" if one.kind == "text" and not bare else ""
+        )
 
 
 def _ordered_fields(here: Here, kinds: tuple[str, ...]) -> list[Field]:
@@ -174,7 +180,8 @@ def _ordered_fields(here: Here, kinds: tuple[str, ...]) -> list[Field]:
 def _asked(here: Here, i: int) -> Iterator[Clause]:
     """ "email", "manager", "how long"."""
     question = here.question
-    yield from (Clause("q", end, fields=(one,)) for end, one in here.fields_at(i))
+    if not question.is_(i, "figures"):  # "total of all invoices" is a sum
+        yield from (Clause("q", end, fields=(one,)) for end, one in here.fields_at(i))
     yield from (Clause("q", end, fields=titles) for end, titles in _relations(here, i))
     for end, kind in question.all(i, "how_much"):
         found = here.scope.of_kind(kind, NUMBERS)
