@@ -15,7 +15,7 @@ from tests.page.conftest import SECRET, Shop, Visit, visiting
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, started
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 
 def token(user: str = "visitor", seconds: int = 600) -> str:
@@ -135,6 +135,18 @@ def test_a_link_to_a_source_is_opened_after_the_sign_in(visit: Visit) -> None:
     assert visit.page.get_by_role("cell", name="Assam").is_visible()
 
 
+def test_a_question_that_is_asked_before_the_page_is_ready_waits_for_it(visit: Visit) -> None:
+    held: list[Route] = []
+    visit.page.route("**/api/assistants/tea", lambda route: held.append(route))
+    visit.open()
+    visit.ask("Which teas are there?", wait=False)
+    visit.page.wait_for_timeout(100)  # longer than a question takes without waiting
+    assert visit.page.locator("article.turn").count() == 0
+    held[0].continue_()
+    visit.page.locator(".acts").wait_for()
+    visit.page.get_by_role("button", name="Helpful", exact=True).wait_for()
+
+
 @pytest.mark.browser
 def test_a_session_that_ends_keeps_what_was_typed(visit: Visit) -> None:
     visit.open()
@@ -251,6 +263,7 @@ def test_the_server_may_end_and_begin_again(chromium: Browser, page_app: Path) -
         visiting(chromium, line["url"]) as visit,
     ):
         visit.open(key=OTHER)
+        visit.page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
         process.kill()
         process.wait()
         visit.ask("Which teas are there?", wait=False)
@@ -294,7 +307,7 @@ def test_a_reader_without_the_scope_of_authors_sees_no_why(visit: Visit) -> None
 def test_a_person_without_chats_has_a_conversation_that_is_not_kept(visit: Visit) -> None:
     visit.open(key=READER)
     visit.ask("Which teas are there?")
-    visit.ask("And how long?")
+    visit.ask("all teas")
     assert visit.page.locator(".chip").count() == 4
     assert visit.page.get_by_role("button", name="Helpful").count() == 0
 
@@ -314,7 +327,7 @@ def test_chats_are_renamed_and_deleted(visit: Visit) -> None:
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("button", name="Delete for ever?").click()
     page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
-    assert page.locator(".chats li").count() == before - 1
+    page.locator(".chats li").nth(before - 1).wait_for(state="detached")
 
 
 def test_everything_is_reached_with_the_keyboard_and_has_a_name(visit: Visit) -> None:
@@ -566,8 +579,27 @@ TOLD: list[Any] = [
     | {"message": {"type": "image", "props": {"url": "https://evil.example/i.png"}}},
     {"type": "citation", "marker": "#ref:a1b2", "verdict": "earlier", "item": SOURCE}
     | {"missing": ["923"]},
+    *(
+        {"type": "citation", "marker": marker, "verdict": "ok"}
+        | {"item": {**SOURCE, "citation_id": marker}}
+        for marker in ("#ref:c3d4", "#ref:e5f6")
+    ),
     {"type": "blocks", "from": 0}
     | {"blocks": [{"type": "p", "children": ["Wax. ", {"type": "ref", "marker": "#ref:a1b2"}]}]},
+    {"type": "blocks", "from": 1}
+    | {
+        "blocks": [
+            {
+                "type": "p",
+                "children": [
+                    "Not oil. ",
+                    {"type": "ref", "marker": "#ref:c3d4"},
+                    " ",
+                    {"type": "ref", "marker": "#ref:e5f6"},
+                ],
+            }
+        ]
+    },
     {"type": "stream_end", "content": "Wax. #ref:a1b2", "grounded": True, "finish_reason": "length"}
     | {"certainty": "partial", "claims": {"cited": 4, "supported": 3, "doubtful": 1, "uncited": 1}}
     | {"timings": {"total": 1900}, "usage": {"total_tokens": 9, "cost": 0.0004}},
@@ -595,6 +627,7 @@ def test_what_an_answer_says_of_itself_is_shown(visit: Visit) -> None:
         "only in part · 4 of 5 claims cited · 1 doubtful · 1.9 s · $0.00040",
     ):
         assert text in said, text
+    assert page.get_by_role("button", name="Source: manuals · 2").inner_text() == "manuals · 2"
     page.get_by_text("Searched database").click()
     assert page.get_by_text("Read as oils of chains").is_visible()
     assert page.get_by_text("Not understood: zorgs").is_visible()

@@ -25,7 +25,7 @@ import { certainty } from "./turn.js";
  * @property {((turn: Turn, marker?: string) => void) | null} why
  */
 
-const CERTAINTIES = { sure: "sure", partial: "only in part", none: "nothing found that answers this" };
+const CERTAINTIES = { sure: "sure", partial: "sure only in part", none: "nothing found that answers this" };
 
 export class AnswerView {
   /**
@@ -182,6 +182,14 @@ export class AnswerView {
       stopped && h("p", { class: "note" }, "Stopped."),
       broken && !turn.troubles.length && h("p", { class: "trouble", role: "alert" }, "The answer broke off; this is what had come."),
       turn.end?.finish_reason === "length" && h("p", { class: "note" }, "The answer reached its limit of length."),
+      owner.why &&
+        turn.end?.data != null &&
+        h(
+          "details",
+          { class: "aside" },
+          h("summary", null, "Data of the hook"),
+          h("pre", { tabindex: "0" }, shortJson(turn.end.data)),
+        ),
       readings.length > 0 &&
         h(
           "div",

@@ -97,7 +97,8 @@ export class Server {
    * @param {Following} following
    */
   async ask(path, body, following) {
-    const key = crypto.randomUUID();
+    // Not `randomUUID`, which pages that are reached by http from another machine lack.
+    const key = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(36)).join("-");
     const answer = await this.again(following, () =>
       this.send("POST", `${path}?${QUERY}`, {
         body,

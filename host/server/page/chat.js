@@ -42,6 +42,8 @@ export class GroundhookChat extends HTMLElement {
     /** @type {Turn | null} */
     this.editing = null;
     this.generation = 0;
+    /** @type {Promise<void>} */
+    this.ready = Promise.resolve();
     this.spoken = 0;
     this.drawing = false;
     this.list = h("div", { class: "list", role: "log", "aria-label": "Conversation", "aria-live": "off" });
@@ -56,8 +58,10 @@ export class GroundhookChat extends HTMLElement {
       key: () => `groundhook-draft ${this.server.base} ${this.getAttribute("assistant") ?? ""} ${this.chatId}`,
     });
     this.launcher = h("button", { type: "button", class: "launcher", "aria-label": "Open the chat", hidden: true }, icon("talk"));
-    this.closer = h("button", { type: "button", class: "closer", "aria-label": "Close the chat", hidden: true }, icon("close"));
-    this.panel = h("div", { class: "panel" }, this.closer, this.talk, this.composer.element, this.spokenText);
+    this.closer = h("button", { type: "button", class: "closer", "aria-label": "Close the chat" }, icon("close"));
+    this.name = h("bdi");
+    this.head = h("div", { class: "head", hidden: true }, h("b", null, this.name), this.closer);
+    this.panel = h("div", { class: "panel" }, this.head, this.talk, this.composer.element, this.spokenText);
     this.shadow.append(h("div", { class: "root" }, this.launcher, this.panel));
     this.#listen();
   }
@@ -92,21 +96,31 @@ export class GroundhookChat extends HTMLElement {
 
   // ---- what the page around may call
 
-  /** Load the assistant and the chat that the attributes name. */
-  async start() {
+  /**
+   * Load the assistant and the chat that the attributes name. A question that is asked before waits
+   * for it.
+   */
+  start() {
+    this.ready = this.#start();
+    return this.ready;
+  }
+
+  async #start() {
     const generation = (this.generation += 1);
     this.running?.abort();
     this.running = null;
     const given = this.getAttribute("server") ?? (HOME === location.origin ? "" : HOME);
     this.server.base = given.replace(/\/+$/, "");
     this.chatId = this.getAttribute("chat") ?? "";
+    this.assistant = null;
     this.editing = null;
     this.#show([]);
     try {
-      const assistant = this.getAttribute("assistant") ?? "";
+      const assistant = this.getAttribute("assistant");
+      if (!assistant) throw new Problem(0, "usage", "The element needs the attribute `assistant`.");
       const [me, found] = await Promise.all([
         this.server.json("GET", "/api/me"),
-        assistant ? this.server.json("GET", `/api/assistants/${encodeURIComponent(assistant)}`) : null,
+        this.server.json("GET", `/api/assistants/${encodeURIComponent(assistant)}`),
       ]);
       if (generation !== this.generation) return;
       this.assistant = found;
@@ -133,6 +147,8 @@ export class GroundhookChat extends HTMLElement {
   async ask(text) {
     const question = text.trim();
     if (!question || this.busy) return;
+    await this.ready;
+    if (this.busy || !this.assistant) return;
     const edited = this.editing;
     this.editing = null;
     const turn = newTurn(question);
@@ -388,7 +404,7 @@ export class GroundhookChat extends HTMLElement {
   #openOrClose() {
     const open = this.getAttribute("open");
     this.launcher.hidden = open !== "false";
-    this.closer.hidden = open === null;
+    this.head.hidden = open === null;
     this.panel.hidden = open === "false";
     if (open === "true") this.composer.input.focus();
   }
@@ -400,6 +416,7 @@ export class GroundhookChat extends HTMLElement {
     const said = typeof given === "object" && given ? given : { prompts: given ? [given] : [] };
     const prompts = (Array.isArray(said.prompts) ? said.prompts : []).slice(0, 3).map(String);
     this.composer.input.placeholder = about?.name ? `Ask ${about.name}` : "Ask";
+    this.name.textContent = about?.name ?? "";
     this.hello.replaceChildren(
       h("h2", { dir: "auto" }, String(said.title ?? about?.name ?? "")),
       h("p", { dir: "auto" }, String(said.description ?? about?.description ?? "")),
