@@ -111,7 +111,7 @@ export class AnswerView {
     const summary = h(
       "summary",
       null,
-      `Searched ${kinds.join(", ")}: ${count(found, "result")}${longest ? `, ${duration(longest)}` : ""}`,
+      h("span", null, `Searched ${kinds.join(", ")}: ${count(found, "result")}${longest ? `, ${duration(longest)}` : ""}`),
       failed.length > 0 && h("span", { class: "bad" }, ` · ${failed.map((each) => `${kind(each.search_type).toLowerCase()} failed`).join(", ")}`),
     );
     return [
@@ -285,6 +285,8 @@ export class AnswerView {
       if (!known.has(item.citation_id)) others.set(item.citation_id, item);
     }
     if (!cited.length && !others.size) return null;
+    const more = others.size ? ` · ${others.size} more found` : "";
+    const said = cited.length ? `${count(cited.length, "source")} cited${more}` : `${count(others.size, "source")} found`;
     const entry = (/** @type {Citation} */ citation) => {
       const item = /** @type {Item} */ (citation.item);
       return h(
@@ -297,7 +299,7 @@ export class AnswerView {
     return h(
       "details",
       { class: "sources" },
-      h("summary", null, `${count(cited.length, "source")} cited${others.size ? ` · ${others.size} more found` : ""}`),
+      h("summary", null, h("span", null, said)),
       h("ol", null, ...cited.map(entry)),
       others.size > 0 && h("p", { class: "note" }, "Found, and not cited"),
       h("ul", null, ...[...others.values()].map((item) => entry({ marker: item.citation_id, verdict: "ok", item }))),
