@@ -141,5 +141,5 @@ class DBSettings(Switched):
     models: tuple[str, ...] = Field(
         default=(), description="Models to query automatically (default: db.models)"
     )
-    max_results: int = Field(default=20, ge=1, le=1000)
+    max_results: int = Field(default=50, ge=1, le=1000)
     timeout_ms: int = Field(default=8000, ge=1)

@@ -14,6 +14,7 @@ where a part has blanks, one part on each line:
 | articles, quantities, units, comparing, joining names, capital pronouns | for keywords |
 | leads | openings of questions, as regular expressions; each line is an alternative |
 | abbreviations, abbreviations before numbers, after ordinals | where a full stop ends no sentence |
+| rows | sentences about a table of records, each with its key and a colon in front |
 | endings | a regular expression of the particles that are written onto a word |
 | cut, whole | scripts without blanks: what is cut out of a question, and longer words that stay |
 | follow-up … | what `host.turn.follow_up` needs; a language without them has no follow-ups |

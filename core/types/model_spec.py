@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
@@ -72,6 +74,32 @@ class TableSpec(Value):
     comment: str = ""
 
 
+class ColumnFormat(Value):
+    """How the values of a column are written for readers. Programs get them unchanged."""
+
+    unit: str = Field(default="", max_length=20, description="Written after a number: `km`, `%`")
+    currency: str = Field(
+        default="", max_length=20, description="Written after an amount, with two decimals: `EUR`"
+    )
+    decimals: int | None = Field(
+        default=None, ge=0, le=12, description="Decimals of a number (default: as many as it has)"
+    )
+    duration: Literal["ms", "s", "min", "h"] | None = Field(
+        default=None, description="The number is a duration in this unit, written as `1:02:03`"
+    )
+    date: Literal["year", "month", "day", "minute"] | None = Field(
+        default=None, description="The last part of a date that is written"
+    )
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> ColumnFormat:
+        kinds = ("unit", "currency", "duration", "date")
+        given = [name for name in kinds if getattr(self, name)]
+        if len(given) > 1:
+            raise ValueError(f"{given[0]!r} and {given[1]!r} exclude each other")
+        return self
+
+
 class ColumnSpec(Value):
     """A column of a model."""
 
@@ -85,6 +113,9 @@ class ColumnSpec(Value):
         ),
     )
     option: tuple[str, ...] = Field(default=(), description="Values of an enum")
+    format: ColumnFormat | None = Field(
+        default=None, description="How its values are written for readers"
+    )
     primary: bool = Field(
         default=False, description="Whether it is the primary key, if no column has the type ID"
     )
@@ -156,6 +187,23 @@ SHARE = "__yao_share"  # private (default), team or tenant
 PERMISSION = (CREATED_BY, UPDATED_BY, TEAM, TENANT, SHARE)
 
 
+_IN_TITLE = re.compile(r"\{([^{}]*)\}")
+
+
+def title_columns(title: str) -> tuple[str, ...]:
+    """Return the columns that a model's `title` names: those in braces, or the title itself."""
+    named = _IN_TITLE.findall(title)
+    return tuple(dict.fromkeys(named)) if named else (title,) if title else ()
+
+
+def fill_title(title: str, texts: Mapping[str, str]) -> str:
+    """Return a model's `title` with the texts of its columns."""
+    template = title if _IN_TITLE.search(title) else f"{{{title}}}"
+    filled = _IN_TITLE.sub(lambda column: texts.get(column[1], ""), template)
+    has_value = any(texts.get(name) for name in title_columns(title))
+    return " ".join(filled.split()) if has_value else ""
+
+
 class ModelSpec(Value):
     """A database model. `columns` are without those that its options add (`TIMESTAMPS`, `DELETED`,
     `PERMISSION`).
@@ -166,6 +214,13 @@ class ModelSpec(Value):
     id: str = ""
     name: str = ""
     label: str = Field(default="", description="One more name in questions")
+    title: str = Field(
+        default="",
+        max_length=500,
+        description=(
+            "What stands for a record: a column, or a text with columns such as `{first} {last}`"
+        ),
+    )
     description: str = ""
     table: TableSpec
     columns: tuple[ColumnSpec, ...]
@@ -195,7 +250,11 @@ class ModelSpec(Value):
 
     @model_validator(mode="after")
     def _columns_exist(self) -> ModelSpec:
-        names = {column.name for column in self.columns} | {*TIMESTAMPS, DELETED, *PERMISSION}
+        declared = {column.name for column in self.columns}
+        for name in title_columns(self.title):
+            if name not in declared:
+                raise ValueError(f"'title' names the column {name!r}, which is not declared")
+        names = declared | {*TIMESTAMPS, DELETED, *PERMISSION}
         for index in self.indexes:
             for missing in set(index.columns) - names:
                 raise ValueError(

@@ -259,66 +259,6 @@ class Extent(Value):
     sentences: Sentences | None = None
 
 
-class Item(Value):
-    """One result of a search, immutable.
-
-    `key` identifies the source (canonical URL; collection, document and passage; model and primary
-    key): the citation id is derived from it, and duplicates share it. It may be empty:
-    `host.search.citations.ids.key_of` derives one. It is not sent to clients.
-    """
-
-    citation_id: str = Field(default="", description="Marker of the item in answers")
-    type: SourceType
-    title: str = ""
-    content: str = Field(default="", description="The passage, snippet or record, as text")
-    url: str = ""
-    score: float = Field(default=0.0, ge=0, le=1, description="Relevance by the source, 0-1")
-    weight: float = Field(default=1.0, description="Weight of its origin: user, hook or auto")
-    document_id: str = Field(default="", description="kb: the document; api: the entry's id")
-    collection: str = Field(default="", description="kb: the collection; api: the API")
-    extent: Extent | None = Field(
-        default=None, description="kb: place of the content in the document"
-    )
-    model: str = Field(default="", description="db: the model")
-    record_id: Any = Field(default=None, description="db: the primary key")
-    data: dict[str, Any] | None = Field(
-        default=None, description="db: the record or the figures; kb: fields of the document"
-    )
-    query: ComputedBy | None = Field(
-        default=None, description="db: the query of figures (a count, a sum)"
-    )
-    published: str = Field(
-        default="", description="web: date of publication, YYYY-MM-DD; empty: not known"
-    )
-    status: Literal["listed", "fetched"] | None = Field(
-        default=None,
-        description=(
-            "web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of"
-            " the page"
-        ),
-    )
-    key: str = Field(default="", exclude=True, repr=False)
-
-
-class GraphNode(Value):
-    """An entity of a collection's graph that is related to the query."""
-
-    id: str
-    type: str
-    name: str
-    description: str = ""
-    relation: str = ""
-    score: float = 0.0
-    metadata: dict[str, Any] = {}
-
-
-class FacetCount(Value):
-    """The number of documents with a value."""
-
-    value: str | int | float | bool
-    count: int
-
-
 class OtherReading(Value):
     """Another way to read a question, which fits as well."""
 
@@ -367,6 +307,91 @@ class SearchAccount(Value):
     def account(self) -> SearchAccount:
         """The fields of the account alone, of a value that has others too."""
         return SearchAccount(**{name: getattr(self, name) for name in SearchAccount.model_fields})
+
+
+class Table(Value):
+    """The rows of one query on a database, which are one source.
+
+    `id` is the same for the same query; `columns` are names for readers, in the order asked.
+    `total` counts all rows, also those that were not returned. With `whole`, the question named the
+    number of rows ("top 30"). `account` is that of the search."""
+
+    id: str
+    name: str
+    columns: tuple[str, ...] = ()
+    total: int = 0
+    total_is: TotalIs = "exact"
+    whole: bool = False
+    account: SearchAccount = SearchAccount()
+
+
+class Row(Value):
+    """One row of a table: the text of each cell, as readers see it."""
+
+    table: Table
+    cells: tuple[str, ...] = ()
+
+
+class Item(Value):
+    """One result of a search, immutable.
+
+    `key` identifies the source (canonical URL; collection, document and passage; model and primary
+    key): the citation id is derived from it, and duplicates share it. It may be empty:
+    `host.search.citations.ids.key_of` derives one. `row` is the place of a record or a figure in
+    the table of its query. Neither is sent to clients.
+    """
+
+    citation_id: str = Field(default="", description="Marker of the item in answers")
+    type: SourceType
+    title: str = ""
+    content: str = Field(default="", description="The passage, snippet or record, as text")
+    url: str = ""
+    score: float = Field(default=0.0, ge=0, le=1, description="Relevance by the source, 0-1")
+    weight: float = Field(default=1.0, description="Weight of its origin: user, hook or auto")
+    document_id: str = Field(default="", description="kb: the document; api: the entry's id")
+    collection: str = Field(default="", description="kb: the collection; api: the API")
+    extent: Extent | None = Field(
+        default=None, description="kb: place of the content in the document"
+    )
+    model: str = Field(default="", description="db: the model")
+    record_id: Any = Field(default=None, description="db: the primary key")
+    data: dict[str, Any] | None = Field(
+        default=None, description="db: the record or the figures; kb: fields of the document"
+    )
+    query: ComputedBy | None = Field(
+        default=None, description="db: the query of figures (a count, a sum)"
+    )
+    published: str = Field(
+        default="", description="web: date of publication, YYYY-MM-DD; empty: not known"
+    )
+    status: Literal["listed", "fetched"] | None = Field(
+        default=None,
+        description=(
+            "web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of"
+            " the page"
+        ),
+    )
+    key: str = Field(default="", exclude=True, repr=False)
+    row: Row | None = Field(default=None, exclude=True, repr=False)
+
+
+class GraphNode(Value):
+    """An entity of a collection's graph that is related to the query."""
+
+    id: str
+    type: str
+    name: str
+    description: str = ""
+    relation: str = ""
+    score: float = 0.0
+    metadata: dict[str, Any] = {}
+
+
+class FacetCount(Value):
+    """The number of documents with a value."""
+
+    value: str | int | float | bool
+    count: int
 
 
 class SearchResult(SearchAccount):

@@ -8,7 +8,8 @@ with each query; `joins.row_limits` adds these limits to every statement.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -33,7 +34,7 @@ from groundhook.core.types.search import (
     SearchRequest,
 )
 from groundhook.handlers.db.delegated import read_by_delegate
-from groundhook.handlers.db.items import items_of
+from groundhook.handlers.db.items import items_of, tabulated
 from groundhook.handlers.db.judged import Answer, declined, judged
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.offers import Offers
@@ -251,21 +252,39 @@ class DBHandler:
     async def _run_all(
         self, permitted: list[CheckedQuery], scope: Scope, limit: int
     ) -> SourceResult:
-        items: list[Item] = []
-        total, most = 0, limit
+        tables: list[list[Item]] = []
+        total, at_least, most = 0, False, limit
         for one in permitted:
             answer = await self._run_query(one, self._permits(one.query, scope), limit, scope)
-            items += items_of(answer.rows, one.query, self._store.schemas, limit)
+            tables.append(self._rows_of(one.query, answer, limit))
             total += answer.total
+            at_least |= answer.total_is_lower_bound
             if one.query.ties:
                 most += max(0, len(answer.rows) - (one.query.limit or limit))
-        items.sort(key=lambda item: -item.score)
         queries = [one.query.wire() for one in permitted]
         return SourceResult(
-            items=tuple(items[:most]),
+            items=tuple(_first_rows(tables, most)),
             total=total,
+            total_is="at_least" if at_least else "exact",
             dsl=queries[0] if len(queries) == 1 else {"queries": queries},
         )
+
+    def _rows_of(self, query: QueryDSL, answer: QueryResult, limit: int) -> list[Item]:
+        """Return the rows of an answer as a table, in the order of the query; where it has none,
+        those with more of the words come first."""
+        schemas = self._store.schemas
+        items = tabulated(
+            items_of(answer.rows, query, schemas, limit),
+            answer.rows,
+            query,
+            schemas,
+            total=answer.total,
+            at_least=answer.total_is_lower_bound,
+            whole=query.limit is not None and query.limit < limit,
+        )
+        if not (query.orders or query.computed):
+            items.sort(key=lambda item: -item.score)
+        return items
 
     async def _run_query(
         self,
@@ -324,6 +343,18 @@ class DBHandler:
 def _has_records(answer: QueryResult, checked: CheckedQuery) -> bool:
     """Return whether a record matched; a row of aggregates over no records does not count."""
     return any(row.get(ROWS, 1) if checked.clean.computed else True for row in answer.rows)
+
+
+def _first_rows(tables: Sequence[list[Item]], limit: int) -> Iterator[Item]:
+    """Yield the rows of all tables, the table with the best row first: of each as many of its first
+    rows as are among the best `limit` of all."""
+    best = sorted(
+        ((item.score, -at) for at, rows in enumerate(tables) for item in rows), reverse=True
+    )
+    counts = Counter(-at for _, at in best[:limit])
+    by_best = sorted(counts, key=lambda at: -max(item.score for item in tables[at]))
+    for at in by_best:
+        yield from tables[at][: counts[at]]
 
 
 def _record_sql(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:

@@ -1,4 +1,5 @@
-"""Conversion of records, and of figures computed from them, to items of a search result. Pure.
+"""Conversion of records, and of figures computed from them, to items of a search result: the rows
+of one query are one table. Pure.
 
 The score is higher the more of the question became conditions. It falls slightly with the position,
 so that the query's order survives a sort by score:
@@ -30,9 +31,12 @@ from groundhook.core.types.query_language import (
 from groundhook.core.types.search import (
     ComputedBy,
     Item,
+    Row,
+    Table,
 )
+from groundhook.handlers.db.model.cells import has_time, written
 from groundhook.handlers.db.model.coerce import to_json
-from groundhook.handlers.db.model.schema import Schema, route
+from groundhook.handlers.db.model.schema import Field, Schema, route
 from groundhook.handlers.db.query.dsl import (
     EVERY_TEXT,
     MATCH,
@@ -43,7 +47,6 @@ from groundhook.handlers.db.query.dsl import (
 )
 from groundhook.handlers.db.query.statement import ROWS
 
-MAX_TEXT = 2000  # characters of one field in an item's content; `data` has the whole value
 MAX_LISTED = 12  # values of a list in a described condition
 EXCLUDING = 0.45  # the highest score where records with a word that was not understood are omitted
 # Parts of a query that choose rows and columns of figures, and change none.
@@ -52,16 +55,44 @@ DIGITS = 6  # after the decimal point of figures; engines differ beyond
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 FUNCTIONS = {"sum": "Sum of", "avg": "Average", "min": "Least", "max": "Greatest"}
 
-Row = Mapping[str, Any]
+Record = Mapping[str, Any]
 Schemas = Mapping[str, Schema]
 
 
-def items_of(rows: Sequence[Row], dsl: QueryDSL, schemas: Schemas, limit: int) -> list[Item]:
+def items_of(rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas, limit: int) -> list[Item]:
     """Return one item per row, in the order of the rows."""
     make = _figures if dsl.computed else _record
     return [
         make(row, dsl, schemas, 0.05 * min(1.0, position / max(1, limit)))
         for position, row in enumerate(rows)
+    ]
+
+
+def tabulated(
+    items: Sequence[Item],
+    rows: Sequence[Record],
+    dsl: QueryDSL,
+    schemas: Schemas,
+    *,
+    total: int,
+    at_least: bool,
+    whole: bool,
+) -> list[Item]:
+    """Return the items of a query, one for each of its rows, as the rows of one table. `total`
+    counts all rows, or `at_least` as many; `whole`: the question asks for as many as there are."""
+    names, cells = (_figure_cells if dsl.computed else _record_cells)(rows, dsl, schemas)
+    query = {key: value for key, value in dsl.wire().items() if key != "limit"}
+    table = Table(
+        id=json.dumps(query, sort_keys=True, ensure_ascii=False),
+        name=schemas[dsl.model].name,
+        columns=tuple(names),
+        total=max(total, len(items)),
+        total_is="at_least" if at_least else "exact",
+        whole=whole,
+    )
+    return [
+        item.model_copy(update={"row": Row(table=table, cells=tuple(texts))})
+        for item, texts in zip(items, cells, strict=True)
     ]
 
 
@@ -73,19 +104,20 @@ def less_certain(item: Item) -> Item:
 # ------------------------------------------------------------------------------------------ records
 
 
-def _record(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
+def _record(row: Record, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     schema = schemas[dsl.model]
     values = {name: to_json(value) for name, value in row.items()}
     record_id = values[schema.key]
-    title = str(values.get(schema.title) or "") or f"{schema.name} {record_id}"
+    title = _title_of(row, schema)
     selected = dsl.select or tuple(field.name for field in schema.visible)
     data = {name: values[name] for name in dict.fromkeys((schema.key, *selected))}
     # Foreign keys are omitted from the text, since they mean nothing to a reader; `data` has them.
     keys = {relation.foreign for relation in schema.relations.values()} - {schema.key, *dsl.select}
     filled = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
     lines = [
-        f"{_display_name(name, schema, schemas)}: {_format(value)}"
-        for name, value in filled.items()
+        f"{_display_name(name, schema, schemas)}:"
+        f" {written(row[name], _field(name, schema, schemas))}"
+        for name in filled
     ]
     return Item(
         type="db",
@@ -110,19 +142,56 @@ def _display_name(name: str, schema: Schema, schemas: Schemas) -> str:
     )
 
 
+def _field(name: str, schema: Schema, schemas: Schemas) -> Field | None:
+    found = route(schema, name, schemas)
+    return found.field if found is not None else None
+
+
+def _title_of(row: Record, schema: Schema) -> str:
+    names = (schema.key, *schema.title_fields)
+    return schema.title_of({name: written(row[name], schema.fields[name]) for name in names})
+
+
+def _record_cells(
+    rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas
+) -> tuple[list[str], list[list[str]]]:
+    """Return the columns of a table of records, and the cells of each row. What stands for a record
+    comes first, unless the query selects it. Without a selection, foreign keys and columns without
+    any value are omitted."""
+    schema = schemas[dsl.model]
+    title = schema.title_fields or (schema.key,)
+    named = set(title) <= set(dsl.select)
+    columns = dsl.select or _filled_columns(rows, schema)
+    names = [name for name in dict.fromkeys(columns) if named or name not in title]
+    heads = [_display_name(name, schema, schemas) for name in names]
+    by_column = [_column_texts(rows, name, _field(name, schema, schemas)) for name in names]
+    if not named:
+        heads.insert(0, schema.fields[title[0]].shown if len(title) == 1 else schema.name)
+        key = schema.fields[schema.key]
+        by_column.insert(
+            0,
+            [_title_of(row, schema) for row in rows]
+            if schema.titled
+            else _column_texts(rows, schema.key, key),
+        )
+    return heads, [list(cells) for cells in zip(*by_column, strict=True)]
+
+
+def _filled_columns(rows: Sequence[Record], schema: Schema) -> list[str]:
+    """Return the visible columns with a value in any row, without foreign keys."""
+    foreign = {relation.foreign for relation in schema.relations.values()}
+    names = [field.name for field in schema.visible if field.name not in foreign]
+    return [name for name in names if any(not _empty(row[name]) for row in rows)]
+
+
+def _column_texts(rows: Sequence[Record], name: str, of: Field | None) -> list[str]:
+    """Return the texts of a column; midnight is written where other moments have a time."""
+    timed = any(has_time(row[name]) for row in rows)
+    return [written(row[name], of, timed=timed) for row in rows]
+
+
 def _empty(value: Any) -> bool:
     return value is None or value in ("", [], {})
-
-
-def _format(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = (
-        f"{value:g}"
-        if isinstance(value, float) and value == int(value) and abs(value) < 1e6
-        else str(value)
-    )
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def _score(title: str, dsl: QueryDSL) -> float:
@@ -138,15 +207,18 @@ def _score(title: str, dsl: QueryDSL) -> float:
 # ------------------------------------------------------------------------------------------ figures
 
 
-def _figures(row: Row, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
+def _figures(row: Record, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     """Return a row of figures as an item that can be cited by its query."""
     schema, count = schemas[dsl.model], int(row[ROWS])
     data = {name: _round(to_json(value)) for name, value in row.items() if name != ROWS}
     groups = {group_name(one): data[group_name(one)] for one in dsl.groups}
-    figures = [(_title(one, schema, schemas), data[one.called]) for one in dsl.aggregates]
-    computed = [f"{title}: {_format_figure(value)}" for title, value in figures]
+    computed = [
+        f"{_title(one, schema, schemas)}: {_format_figure(row[one.called], one, schema, schemas)}"
+        for one in dsl.aggregates
+    ]
     about = [
-        f"{_group_title(one, schema, schemas)}: {_format_group(one, data[group_name(one)])}"
+        f"{_group_title(one, schema, schemas)}:"
+        f" {_format_group(one, row[group_name(one)], schema, schemas)}"
         for one in dsl.groups
     ]
     where = [f"of the records where {describe(dsl.wheres)}"] if dsl.wheres else []
@@ -171,18 +243,38 @@ def _group_title(group: Group, schema: Schema, schemas: Schemas) -> str:
     return group.name.replace("_", " ").strip().capitalize() or f"{name} ({group.by})"
 
 
-def _format_group(group: Group, value: Any) -> str:
-    if isinstance(group, DateBucket) and isinstance(value, int):
+def _format_group(group: Group, value: Any, schema: Schema, schemas: Schemas) -> str:
+    if not isinstance(group, DateBucket):
+        return written(value, _field(group, schema, schemas)) or "none"
+    if isinstance(value, int):
         return WEEKDAYS[value - 1] if group.by == "weekday" else str(value)
-    return _format_figure(value)
+    return written(value) or "none"
 
 
 def _round(value: Any) -> Any:
     return round(value, DIGITS) if isinstance(value, float) else value
 
 
-def _format_figure(value: Any) -> str:
-    return "none" if value is None else _format(value)
+def _format_figure(value: Any, one: Aggregate, schema: Schema, schemas: Schemas) -> str:
+    of = _field(one.field, schema, schemas) if one.function != "count" else None
+    value = round(value, DIGITS) if isinstance(value, float) else value
+    return written(value, of, average=one.function == "avg") or "none"
+
+
+def _figure_cells(
+    rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas
+) -> tuple[list[str], list[list[str]]]:
+    """Return the columns of a table of figures, and the cells of each row: groups come first."""
+    schema = schemas[dsl.model]
+    groups = [_group_title(one, schema, schemas) for one in dsl.groups]
+    figures = [_title(one, schema, schemas) for one in dsl.aggregates]
+    return [*groups, *figures], [
+        [
+            *(_format_group(one, row[group_name(one)], schema, schemas) for one in dsl.groups),
+            *(_format_figure(row[one.called], one, schema, schemas) for one in dsl.aggregates),
+        ]
+        for row in rows
+    ]
 
 
 def _title(one: Aggregate, schema: Schema, schemas: Schemas) -> str:
@@ -246,6 +338,6 @@ def _describe_other(other: Compared) -> str:
 
 def _join_list(value: Any) -> str:
     if not isinstance(value, (list, tuple)):
-        return _format(to_json(value)).removesuffix(" 00:00:00")
+        return written(value) or "none"
     more = ", …" if len(value) > MAX_LISTED else ""
     return f"({', '.join(_join_list(one) for one in value[:MAX_LISTED])}{more})"

@@ -102,7 +102,7 @@ SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
     "--limit",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Maximum number of results (default: max_results of the settings, 10; db: 20).",
+    help="Maximum number of results (default: max_results of the settings, 10; db: 50).",
 )
 @click.option(
     "--offset",

@@ -11,7 +11,7 @@ choose the quotations.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,10 +21,10 @@ import anyio.lowlevel
 
 from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
 from groundhook.core.types.search import PLACES, Item, SourceType
+from groundhook.core.types.tables import tables_of
 from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.passages import Quote, near
-
-MOST_ROWS = 8
+from groundhook.host.llm.tables import MOST_ROWS, doubts, table_parts
 
 NOTHING = "No language model is configured: answers quote sources, and "
 HOW_TO_GET_MORE = (
@@ -41,13 +41,14 @@ def compose(
     direct: bool,
     failed: Sequence[SourceType] = (),
     declined: Sequence[str] = (),
+    question: str = "",
 ) -> str:
-    """Return the answer: a line that names its kind, the database records with one on each line,
-    then each source's title with its passages in the order of the source. The source with the best
-    passage comes first. Searches of the sources `failed` failed, which the answer says, and
-    `declined` has the reasons of those that answered nothing."""
+    """Return the answer: the tables and records of databases, a line that names its kind, then each
+    source's title with its passages in the order of the source. The source with the best passage
+    comes first. Searches of the sources `failed` failed, which the answer says, and `declined` has
+    the reasons of those that answered nothing."""
     records = [item for item in references if item.type == "db"]
-    parts = _record_parts(records) if records else []
+    parts = list(_record_parts(records, question))
     if quotes:
         parts.append(_opening(direct, after_records=bool(records)))
     by_title: dict[str, list[Quote]] = {}
@@ -64,13 +65,25 @@ def compose(
     return "\n\n".join(parts)
 
 
-def _record_parts(records: Sequence[Item]) -> list[str]:
-    these = "the record" if len(records) == 1 else "the best records"
-    lines = [f"- {record(item)} {item.citation_id}".rstrip() for item in records[:MOST_ROWS]]
-    parts = [f"No language model is configured; {these} that the search found:", "\n".join(lines)]
-    if len(records) > MOST_ROWS:
-        parts.append(f"… and {len(records) - MOST_ROWS} more of the {len(records)} records.")
-    return parts
+def _record_parts(records: Sequence[Item], question: str) -> Iterator[str]:
+    """Yield the tables, and records that are alone as one line each."""
+    alone: list[Item] = []
+    for table, rows in tables_of(records):
+        if table is None:
+            alone += rows
+        elif len(rows) == table.total == 1:
+            yield _record_line(rows[0])
+            yield from doubts(table, question)
+        else:
+            yield from table_parts(table, rows, question)
+    if alone:
+        yield "\n".join(map(_record_line, alone[:MOST_ROWS]))
+    if len(alone) > MOST_ROWS:
+        yield f"… and {len(alone) - MOST_ROWS} more of the {len(alone)} records."
+
+
+def _record_line(item: Item) -> str:
+    return f"- {record(item)} {item.citation_id}".rstrip()
 
 
 def _one_line(text: str) -> str:
@@ -188,7 +201,9 @@ class ExtractiveConnector:
 def _answer(question: str, call: ModelCall) -> str:
     references = call.references
     candidates = passages.candidates(references)
-    finish = partial(compose, failed=call.failed_searches, declined=call.declined)
+    finish = partial(
+        compose, failed=call.failed_searches, declined=call.declined, question=question
+    )
     if not candidates:  # checked first: parsing a long question takes time
         return finish([], references, direct=False)
     parts = questions.parts(question)

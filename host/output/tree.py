@@ -101,9 +101,10 @@ def _item_lines(node: TraceNode) -> Iterator[Styled]:
 
 def _item_line(item: Mapping[str, Any]) -> Styled:
     """Return an item as: score × weight of its source × rerank score = final score."""
+    more = f" and {item['rows'] - 1} more rows" if item.get("rows", 1) > 1 else ""
     line = Styled(
         f"{one_line(str(item['citation_id']))}"
-        f" {shortened(one_line(str(item['title'])), LONGEST_TITLE)}  "
+        f" {shortened(one_line(str(item['title'])), LONGEST_TITLE)}{more}  "
     )
     product = (
         f"{item['score']:.2f} × {item['weight']:.2f} {item['source']} × {item['rerank']:.2f}"

@@ -1,6 +1,9 @@
 """Merges user data, hook and automatic results into one pool: weigh, deduplicate, order, explain.
 Pure functions.
 
+The rows of one query on a database are one entry: they are ranked, dropped and cut together, and
+keep their order.
+
 `final = base score × source weight × rerank score`, as in the reference; the rerank score is 1
 without a reranker.
 
@@ -11,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from groundhook.core.ports import Ranked
 from groundhook.core.settings import WeightSettings
 from groundhook.core.types.search import Extent, Item, Origin, SearchResult, Sentences
+from groundhook.core.types.tables import table_lines
 
 GAP = "\n…\n"  # between parts that are not adjacent
 
@@ -57,8 +62,12 @@ def _span_sentences(one: Sentences, other: Sentences | None) -> Sentences | None
 PRIORITY: dict[Origin, int] = {"user": 0, "hook": 1, "auto": 2}
 
 
+MOST_JUDGED_ROWS, MOST_JUDGED = 20, 4000  # rows and characters of a table, for a reranker
+
+
 class Entry(NamedTuple):
-    """An item in the pool with the numbers that rank it; a dropped one has the reason."""
+    """An item in the pool with the numbers that rank it; a dropped one has the reason. `rows` are
+    those of a table, of which `item` is the first."""
 
     item: Item
     source: Origin
@@ -68,18 +77,44 @@ class Entry(NamedTuple):
     dropped: str = ""
     search: tuple[str, str] = ("", "")  # type and query of its search result
     position: int = 0  # in that search result
+    rows: tuple[Item, ...] = ()
 
     @property
-    def weighed(self) -> Item:
-        """The item with the weight of its source."""
-        if self.item.weight == self.weight:  # true of most items, which saves a copy
-            return self.item
-        return self.item.model_copy(update={"weight": self.weight})
+    def items(self) -> list[Item]:
+        """The item, or the rows, with the weight of the source."""
+        return [
+            # True of most items, which saves a copy.
+            item if item.weight == self.weight else item.model_copy(update={"weight": self.weight})
+            for item in self.rows or (self.item,)
+        ]
+
+    @property
+    def candidate(self) -> Item:
+        """The item as a reranker judges it: of a table, its first row with the text of all."""
+        first = self.items[0]
+        if len(self.rows) < 2:
+            return first
+        text = "\n".join(islice(table_lines(self.rows), MOST_JUDGED_ROWS))
+        name = first.row.table.name if first.row else first.title
+        return first.model_copy(
+            update={"title": name, "content": text[:MOST_JUDGED], "score": self.score}
+        )
+
+    @property
+    def score(self) -> float:
+        """The score by the source: of a table, that of its best row."""
+        return max((row.score for row in self.rows), default=self.item.score)
 
     @property
     def final(self) -> float:
         """The number that ranks the entry."""
-        return self.item.score * self.weight * self.rerank
+        return self.score * self.weight * self.rerank
+
+    @property
+    def key(self) -> str:
+        """What duplicates share: of a table, its query."""
+        first = self.item
+        return f"table:{first.row.table.id}" if first.row and len(self.rows) > 1 else first.key
 
     def judged_as(self, rerank: float | None) -> Entry:
         """Return the entry with the score of a reranker; None: it did not judge the item."""
@@ -93,7 +128,8 @@ class Entry(NamedTuple):
             "citation_id": self.item.citation_id,
             "title": self.item.title,
             "source": self.source,
-            "score": round(self.item.score, 4),
+            **({"rows": len(self.rows)} if len(self.rows) > 1 else {}),
+            "score": round(self.score, 4),
             "weight": self.weight,
             "rerank": round(self.rerank, 4),
             "final": round(self.final, 4),
@@ -110,8 +146,13 @@ class Pool:
 
     @property
     def items(self) -> list[Item]:
-        """The items that remain, each with the weight of its source."""
-        return [entry.weighed for entry in self.entries]
+        """The items that remain, each with the weight of its source; rows follow one another."""
+        return [item for entry in self.entries for item in entry.items]
+
+    @property
+    def candidates(self) -> list[Item]:
+        """What a reranker judges: one item for each entry."""
+        return [entry.candidate for entry in self.entries]
 
 
 def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
@@ -129,26 +170,27 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
     }
     entries = [
         Entry(
-            item,
+            rows[0],
             result.source,
             weight_of[result.source],
             search=(result.type, result.query),
             position=position,
+            rows=rows if rows[0].row else (),
         )
         for result in results
-        for position, item in enumerate(result.items)
+        for position, rows in _units(result.items)
     ]
     kept: dict[str, Entry] = {}
     dropped: list[Entry] = []
     # By priority, so that the first one of a key is the version that remains.
     for entry in sorted(entries, key=_priority):
-        first = kept.get(entry.item.key)
+        first = kept.get(entry.key)
         if first is None:
-            kept[entry.item.key] = entry
+            kept[entry.key] = entry
         else:
             # Two searches may quote different parts of one chunk: the model gets both.
-            if (item := join_parts(first.item, entry.item)) is not first.item:
-                kept[entry.item.key] = first._replace(item=item)
+            if not first.rows and (item := join_parts(first.item, entry.item)) is not first.item:
+                kept[entry.key] = first._replace(item=item)
             dropped.append(
                 entry._replace(
                     dropped=f"duplicate of the {first.source} result {first.item.citation_id}"
@@ -174,14 +216,29 @@ def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:
 
 
 def cut(pooled: Pool, top_k: int) -> Pool:
-    """Return the pool with the best `top_k` entries; the rest is dropped with its reason."""
-    kept, rest = pooled.entries[:top_k], pooled.entries[top_k:]
-    beyond = tuple(entry._replace(dropped=f"beyond the best {top_k}") for entry in rest)
+    """Return the pool with the best `top_k` entries, of which a table is one. The rest is dropped
+    with its reason, but no table: passages never take the place of rows."""
+    ranked = list(enumerate(pooled.entries))
+    kept = tuple(entry for rank, entry in ranked if rank < top_k or entry.rows)
+    beyond = tuple(
+        entry._replace(dropped=f"beyond the best {top_k}")
+        for rank, entry in ranked
+        if rank >= top_k and not entry.rows
+    )
     return Pool(kept, pooled.dropped + beyond)
 
 
+def _units(items: Sequence[Item]) -> list[tuple[int, tuple[Item, ...]]]:
+    """Return the items with their positions: the rows of a table together, at that of the first."""
+    units: dict[str, tuple[int, list[Item]]] = {}
+    for position, item in enumerate(items):
+        name = f"table:{item.row.table.id}" if item.row else f"item:{position}"
+        units.setdefault(name, (position, []))[1].append(item)
+    return [(position, tuple(rows)) for position, rows in units.values()]
+
+
 def _priority(entry: Entry) -> tuple[object, ...]:
-    return (PRIORITY[entry.source], -entry.item.score, *_identity(entry))
+    return (PRIORITY[entry.source], -entry.score, *_identity(entry))
 
 
 def _rank(entry: Entry) -> tuple[object, ...]:
@@ -193,4 +250,4 @@ def _identity(entry: Entry) -> tuple[object, ...]:
     of its source."""
     item = entry.item
     # Title and content last, for items of plug-ins that have neither key nor position.
-    return (*entry.search, entry.position, item.key, item.title, item.content)
+    return (*entry.search, entry.position, entry.key, item.title, item.content)

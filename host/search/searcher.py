@@ -30,6 +30,7 @@ from groundhook.core.settings import RerankSettings, Settings
 from groundhook.core.trace import Span, span
 from groundhook.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
 from groundhook.core.types.search import Item, Origin, SearchRequest, SearchResult, SearchType
+from groundhook.core.types.tables import with_account
 from groundhook.host.search import plan
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
@@ -89,7 +90,8 @@ class Searcher:
         ) as node:
             try:
                 found, error = await self._attempt(request, source)
-                cited = tuple(self._cite(item, source) for item in found.items)
+                accounted = with_account(found.items, found.account)
+                cited = tuple(self._cite(item, source) for item in accounted)
                 items = await self._rerank_own(cited, request, self._left_ms(source, began))
             # Each search_start needs its search_complete, also where `any` or `race` cancels the
             # search: clients show it as running until then.
@@ -154,7 +156,7 @@ class Searcher:
         with span("merge", results=len(results)) as node:
             ranked = pool(results, search.weights)
             if ranked.entries:
-                ranking = await self._judge(query, ranked.items, search.rerank)
+                ranking = await self._judge(query, ranked.candidates, search.rerank)
                 ranked = cut(
                     apply_ranking(ranked, ranking) if ranking is not None else ranked,
                     search.rerank.top_k,
@@ -255,11 +257,10 @@ class Searcher:
         )
         options = options_of(self.settings, request.rerank)
         options = options.model_copy(update={"timeout_ms": max(1, left_ms)})
-        ranking = await self._judge(request.query, alone.items, options)
+        ranking = await self._judge(request.query, alone.candidates, options)
         ordered = apply_ranking(alone, ranking) if ranking is not None else alone
-        return tuple(
-            entry.item for entry in cut(ordered, request.rerank.top_k or len(items)).entries
-        )
+        kept = cut(ordered, request.rerank.top_k or len(items))
+        return tuple(row for entry in kept.entries for row in entry.rows or (entry.item,))
 
     async def _judge(
         self, query: str, items: Sequence[Item], options: RerankSettings

@@ -93,7 +93,8 @@ async def ranked_pool(run: AssistantRun) -> Pool:
     # that the pool chose among duplicates.
     # The kept ones come last, since the last version of a key wins.
     for entry in (*pooled.dropped, *pooled.entries):
-        run.searcher.citation_index.cite(entry.weighed)
+        for item in entry.items:
+            run.searcher.citation_index.cite(item)
     return pooled
 
 

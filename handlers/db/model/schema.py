@@ -18,8 +18,11 @@ from groundhook.core.types.model_spec import (
     DELETED,
     PERMISSION,
     TIMESTAMPS,
+    ColumnFormat,
     ColumnSpec,
     ModelSpec,
+    fill_title,
+    title_columns,
 )
 
 Kind = Literal["text", "integer", "number", "boolean", "date", "moment", "json"]
@@ -72,6 +75,7 @@ class Field:
     nullable: bool = True
     long: bool = False
     hidden: bool = False
+    format: ColumnFormat | None = None
 
     @property
     def shown(self) -> str:
@@ -95,7 +99,8 @@ class Relation:
 @dataclass(frozen=True)
 class Schema:
     """A model's fields by name, in the order of declaration. `names` are its names in questions;
-    `title` is the field that names a record, or ""."""
+    `title` is the field by which questions name a record, or "". `titled` is what stands for a
+    record where it is shown, as the model declares it or as `_titled` finds it; "": its key."""
 
     id: str
     name: str
@@ -104,6 +109,17 @@ class Schema:
     key: str
     title: str
     relations: dict[str, Relation] = part(default_factory=dict)
+    titled: str = ""
+
+    @property
+    def title_fields(self) -> tuple[str, ...]:
+        """The fields that stand for a record where it is shown."""
+        return title_columns(self.titled)
+
+    def title_of(self, texts: Mapping[str, str]) -> str:
+        """Return what stands for a record with these texts of its fields."""
+        named = fill_title(self.titled, texts) if self.titled else ""
+        return named or f"{self.name} {texts.get(self.key, '')}".strip()
 
     @property
     def visible(self) -> list[Field]:
@@ -198,7 +214,8 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
         )
         for name, relation in spec.relations.items()
     }
-    return Schema(spec.id, name, names, fields, key, _title(fields), relations)
+    title = _title(spec, fields)
+    return Schema(spec.id, name, names, fields, key, title, relations, _titled(spec))
 
 
 def full_id(id: str, name: str, known: Collection[str]) -> str:
@@ -224,11 +241,36 @@ def _field(column: ColumnSpec) -> Field:
         column.option,
         nullable=column.nullable,
         long=column.type in LONG,
+        format=column.format,
     )
 
 
-def _title(fields: dict[str, Field]) -> str:
-    """Return the field that names a record best; "" if there is no short text."""
+def _is_short_text(column: ColumnSpec) -> bool:
+    is_text = KINDS[column.type] == "text" and column.type not in LONG
+    return is_text and column.type != "uuid" and not column.option
+
+
+def _titled(spec: ModelSpec) -> str:
+    """Return what stands for a record: the model's `title`, else a column with a usual name, else
+    the first short text that is unique; "" for neither."""
+    if spec.title:
+        return spec.title
+    short = [column for column in spec.columns if _is_short_text(column)]
+    usual = [name for name in TITLES if any(column.name == name for column in short)]
+    single = {
+        index.columns[0]
+        for index in spec.indexes
+        if index.type == "unique" and len(index.columns) == 1
+    }
+    unique = [column.name for column in short if column.unique or column.name in single]
+    return next(iter([*usual, *unique]), "")
+
+
+def _title(spec: ModelSpec, fields: dict[str, Field]) -> str:
+    """Return the field that names a record best: the first of the model's `title`; "" if there is
+    no short text."""
+    if spec.title:
+        return title_columns(spec.title)[0]
     short = [
         field.name
         for field in fields.values()

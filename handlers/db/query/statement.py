@@ -142,7 +142,7 @@ class _SelectBuilder:
         """Return the columns of records: the key, the title, and those that are selected."""
         schema = self.root.declared.schema
         chosen = self.dsl.select or [one.name for one in schema.visible]
-        return tuple(dict.fromkeys(filter(None, (schema.key, schema.title, *chosen))))
+        return tuple(dict.fromkeys(filter(None, (schema.key, *schema.title_fields, *chosen))))
 
     def _reads_own_fields(self, names: Sequence[str]) -> bool:
         """Return whether the columns and orders are fields of the model itself."""

@@ -120,7 +120,8 @@ def prompt_composer(
     conversation = expanded(conversation, tooling.result_bytes)
     citation = run.settings.search.citation
     own = bool(added) and not citation.auto_inject_prompt
-    items = [entry.item for entry in pooled.entries if not (own and entry.source == "hook")]
+    kept = [entry for entry in pooled.entries if not (own and entry.source == "hook")]
+    items = [item for entry in kept for item in entry.items]
     shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
     own_prompts = run.package.prompts_for(run.settings.prompt_preset)
     grammar = run.searcher.citation_index.grammar

@@ -1,0 +1,49 @@
+"""Tables of the rows of one query, as texts. Pure: who shows a table escapes it for its readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from groundhook.core.types.search import Item, SearchAccount, Table
+
+
+def tables_of(items: Iterable[Item]) -> Iterator[tuple[Table | None, list[Item]]]:
+    """Yield the items in their order: rows of one table that follow one another together with it,
+    and each other item alone."""
+    for id, run in groupby(items, key=lambda item: item.row.table.id if item.row else None):
+        rows = list(run)
+        if id is None:
+            yield from ((None, [item]) for item in rows)
+        else:
+            yield rows[0].row.table if rows[0].row else None, rows
+
+
+def table_lines(rows: Sequence[Item]) -> Iterator[str]:
+    """Yield the head and the rows of a table as lines of cells between ` | `."""
+    if rows and rows[0].row:
+        yield " | ".join(map(in_line, rows[0].row.table.columns))
+    for item in rows:
+        if item.row:
+            yield " | ".join(map(in_line, item.row.cells))
+
+
+def in_line(text: str) -> str:
+    """Return a text as a part of one line."""
+    return " ".join(text.split())
+
+
+def with_account(items: Sequence[Item], account: SearchAccount) -> Sequence[Item]:
+    """Return the items of a search with its account in their tables."""
+    if account == SearchAccount():
+        return items
+    made: dict[str, Table] = {}
+
+    def accounted(item: Item) -> Item:
+        if item.row is None:
+            return item
+        old = item.row.table
+        table = made.setdefault(old.id, old.model_copy(update={"account": account}))
+        return item.model_copy(update={"row": item.row.model_copy(update={"table": table})})
+
+    return [accounted(item) for item in items]
