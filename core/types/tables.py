@@ -1,11 +1,13 @@
-"""Tables of the rows of one query, as texts. Pure: who shows a table escapes it for its readers."""
+"""Tables of the rows of one query. Pure: who shows a table escapes it for its readers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
-from groundhook.core.types.search import Item, SearchAccount, Table
+from groundhook.core.types.search import Item, SearchAccount, Table, TotalIs
 
 
 def tables_of(items: Iterable[Item]) -> Iterator[tuple[Table | None, list[Item]]]:
@@ -47,3 +49,19 @@ def with_account(items: Sequence[Item], account: SearchAccount) -> Sequence[Item
         return item.model_copy(update={"row": item.row.model_copy(update={"table": table})})
 
     return [accounted(item) for item in items]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """All rows of one query, with exact values. `total` counts all matches, exactly or at least
+    (`total_is`); with `cut` there are more than these rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    total: int
+    total_is: TotalIs = "exact"
+
+    @property
+    def cut(self) -> bool:
+        """Whether rows are missing."""
+        return len(self.rows) < self.total or self.total_is == "at_least"

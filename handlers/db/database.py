@@ -19,6 +19,7 @@ from groundhook.core.ports import Clock, Scope, SourceResult
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.search import RecordQuery, SearchRequest
+from groundhook.core.types.tables import Exported
 
 if TYPE_CHECKING:
     from groundhook.handlers.db.handler import DBHandler
@@ -69,6 +70,12 @@ class Database:
         SourceError."""
         _, handler = await self._open()
         return await handler.records(query, scope)
+
+    async def export(self, query: Mapping[str, Any], most: int, scope: Scope, /) -> Exported:
+        """Return up to `most` rows of a query that a search returned. Raises SourceError,
+        NotPermitted."""
+        _, handler = await self._open()
+        return await handler.export(query, most, scope)
 
     async def load(
         self, progress: Progress | None = None, *, now: Clock | None = None

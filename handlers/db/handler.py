@@ -33,13 +33,14 @@ from groundhook.core.types.search import (
     SearchAccount,
     SearchRequest,
 )
+from groundhook.core.types.tables import Exported
 from groundhook.handlers.db.delegated import read_by_delegate
-from groundhook.handlers.db.items import items_of, tabulated
+from groundhook.handlers.db.items import exact_rows, items_of, tabulated
 from groundhook.handlers.db.judged import Answer, declined, judged
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.offers import Offers
 from groundhook.handlers.db.permission import permit_for
-from groundhook.handlers.db.query.dsl import QueryDSL, models_of
+from groundhook.handlers.db.query.dsl import QueryDSL, models_of, parse
 from groundhook.handlers.db.query.joins import Permits
 from groundhook.handlers.db.query.linter import checked_with_warnings
 from groundhook.handlers.db.query.request_query import (
@@ -181,6 +182,23 @@ class DBHandler:
         return [
             item.data or {} for item in items_of(answer.rows, dsl, self._store.schemas, query.limit)
         ]
+
+    async def export(self, query: Mapping[str, Any], most: int, scope: Scope, /) -> Exported:
+        """Return up to `most` rows of a query that a search returned, as the identity may see them.
+        Raises SourceError, NotPermitted."""
+        dsl = parse(query)
+        self._require_models([dsl.model])
+        checked = self._check(dsl)
+        answer = await self._run_query(checked, self._permits(dsl, scope), most, scope)
+        columns, rows = await anyio.to_thread.run_sync(
+            exact_rows, answer.rows, dsl, self._store.schemas
+        )
+        return Exported(
+            columns=columns,
+            rows=rows,
+            total=max(answer.total, len(rows)),
+            total_is="at_least" if answer.total_is_lower_bound or answer.truncated else "exact",
+        )
 
     # ---- queries
 

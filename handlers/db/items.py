@@ -277,6 +277,21 @@ def _figure_cells(
     ]
 
 
+def exact_rows(
+    rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas
+) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """Return the columns of a query as readers call them, and the exact values of its rows."""
+    schema = schemas[dsl.model]
+    if dsl.computed:
+        heads = {group_name(one): _group_title(one, schema, schemas) for one in dsl.groups}
+        heads |= {one.called: _title(one, schema, schemas) for one in dsl.aggregates}
+    else:
+        chosen = dsl.select or tuple(field.name for field in schema.visible)
+        heads = {name: _display_name(name, schema, schemas) for name in chosen}
+    values = tuple(tuple(_round(to_json(row[name])) for name in heads) for row in rows)
+    return tuple(heads.values()), values
+
+
 def _title(one: Aggregate, schema: Schema, schemas: Schemas) -> str:
     if one.name:
         return one.name.replace("_", " ").strip().capitalize()

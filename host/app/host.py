@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from groundhook.core.channel import Channel
-from groundhook.core.errors import ConfigError, HostError
+from groundhook.core.errors import ConfigError, HostError, SourceError, UsageError
 from groundhook.core.ports import Delegates, Warn
 from groundhook.core.problems import Problem, by_file
 from groundhook.core.settings import Settings
 from groundhook.core.tool_ports import Collections
 from groundhook.core.types.events import Event, Warned
 from groundhook.core.types.search import SearchRequest, SearchResult
+from groundhook.core.types.tables import Exported
 from groundhook.core.types.tools import Tool, ToolInfo, ToolOutcome
 from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.connectors import Connectors
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore
     from groundhook.host.turn.outside_tools import OutsideTools
+
+MOST_EXPORTED = 10_000  # rows
 
 
 @dataclass(kw_only=True, eq=False)
@@ -153,7 +156,44 @@ class Host:
         assistant, or else of the app. A search that fails is a result with `error`; `warned` is
         called with every warning. Raises UsageError for an invalid request, UnknownName for the
         assistant."""
+        searcher = self._searcher(identity, assistant, warned)
+        return await searcher.search(validated(SearchRequest, request), "user")
+
+    async def export(
+        self,
+        request: SearchRequest | Mapping[str, Any],
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+        warned: Callable[[Warned], object] | None = None,
+    ) -> Exported:
+        """Return all rows of a search of a database, up to `MOST_EXPORTED`, with exact values.
+        Raises UsageError for another search and for a question that was not understood,
+        SourceError, UnknownName for the assistant."""
         valid = validated(SearchRequest, request)
+        if valid.type != "db":
+            raise UsageError(f"a {valid.type} search has no rows to export", hint="search type db")
+        searcher = self._searcher(identity, assistant, warned)
+        result = await searcher.search(valid.model_copy(update={"rerank": None}), "user")
+        if result.error is not None:
+            raise SourceError(result.error)
+        if result.certainty == "none":
+            raise UsageError(result.explanation or "the question was not understood")
+        query = dict(result.dsl or {})
+        if "model" not in query:
+            raise UsageError("the search has not one query to export", hint="name one model")
+        first = result.items[0].row if result.items else None
+        if valid.limit is None and not (first and first.table.whole):
+            query.pop("limit", None)
+        return await self.database.export(query, MOST_EXPORTED, searcher.scope)
+
+    def _searcher(
+        self,
+        identity: Identity | Mapping[str, Any] | None,
+        assistant: str | None,
+        warned: Callable[[Warned], object] | None,
+    ) -> Searcher:
+        """Return a searcher outside a turn."""
         self.turns.refuse_if_closed()
         settings = self.settings(assistant)
         channel = Channel("search")
@@ -170,7 +210,7 @@ class Host:
         )
         # Nobody reads the events: a closed channel drops them instead of keeping them.
         channel.close()
-        return await searcher.search(valid, "user")
+        return searcher
 
     async def tool(
         self,

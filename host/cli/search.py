@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,8 +12,9 @@ import click
 
 from groundhook.core.errors import UsageError
 from groundhook.core.registry import by_end
-from groundhook.core.types.events import Failed
+from groundhook.core.types.events import Failed, Warned
 from groundhook.core.types.search import SEARCH_TYPES, SearchResult
+from groundhook.core.types.tables import Exported
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.ranking import passage
 from groundhook.host.app.host import Host
@@ -21,6 +23,7 @@ from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import found
+from groundhook.host.output.csv_text import csv_text
 
 ONLY_FOR = {
     "collections": ("kb", "--collection"),
@@ -158,6 +161,12 @@ SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
     default=None,
     help="kb: also search the graph of collections that have one (default: --no-graph).",
 )
+@click.option(
+    "--csv",
+    "as_csv",
+    is_flag=True,
+    help="db: write all rows as CSV, up to 10,000.",
+)
 @options.identity_options
 @options.clock
 def command(
@@ -176,6 +185,7 @@ def command(
     now: datetime | None,
     as_json: bool,
     debug: bool,
+    as_csv: bool,
     **more: Any,
 ) -> int:
     """Search the web, knowledge bases (kb) or databases (db) for QUERY."""
@@ -189,10 +199,18 @@ def command(
                 raise click.UsageError(f"{ONLY_FOR[key][1]} is for `search {ONLY_FOR[key][0]}`")
             request[key] = value
 
+    if as_csv and (as_json or type != "db"):
+        raise click.UsageError("--csv is for `search db`, and not together with --json")
+
     async def work() -> int:
         async with open_host(app, now=now, tune_gc=True) as host:
             if type in _PLACES:
                 request.update(_choose_places(host, type, collections or models, assistant))
+            if as_csv:
+                exported = await host.export(
+                    request, identity=identity, assistant=assistant, warned=report.warned
+                )
+                return _write_csv(exported, report)
             result = await host.search(
                 request, identity=identity, assistant=assistant, warned=report.warned
             )
@@ -206,6 +224,16 @@ def command(
         return FAILED if result.error else 0
 
     return execute(work, report, debug=debug)
+
+
+def _write_csv(found: Exported, report: Report) -> int:
+    sys.stdout.buffer.write(csv_text(found.columns, found.rows).encode("utf-8"))
+    sys.stdout.buffer.flush()
+    if found.cut:
+        least = "at least " if found.total_is == "at_least" else ""
+        message = f"{len(found.rows)} of {least}{found.total} rows are written"
+        report.warned(Warned(code="db_result_cut", message=message, hint="ask for a part of them"))
+    return 0
 
 
 def _choose_places(

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from groundhook.core.types.search import Item, SearchResult
+from groundhook.core.types.search import Table as SourceTable
+from groundhook.core.types.tables import tables_of
 from groundhook.host.output.flow import compact, one_line
 from groundhook.host.output.query_words import in_words
 from groundhook.host.output.single_lines import SOURCES, marker_style, place_of, title_of
@@ -100,14 +102,13 @@ def table(
     return RowTable(columns, rows, numbers=numbers, ids=ids)
 
 
-def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
-    """Yield a search result as lines: each item with its score, its place, and the beginning of its
-    content. Numbers of items start after `offset`."""
+def found(result: SearchResult, offset: int = 0) -> Iterator[RenderableType]:
+    """Yield a search result: rows of one query as a table, each other item with its score, its
+    place, and the beginning of its content. Numbers of items start after `offset`."""
     yield _heading(result)
     if result.explanation:
         yield Text(one_line(result.explanation), "yellow")
-    for number, item in enumerate(result.items, offset + 1):
-        yield from _item(number, item)
+    yield from _items(result.items, offset)
     for node in result.graph_nodes or ():
         relation = f" ({one_line(node.relation)})" if node.relation else ""
         yield Text(
@@ -122,6 +123,24 @@ def found(result: SearchResult, offset: int = 0) -> Iterator[Text]:
         for query in read:
             yield Text(f"understood: {one_line(query)}", "dim")
         yield Text(f"query: {one_line(compact(result.dsl))}", "dim")
+
+
+def _items(items: Sequence[Item], number: int) -> Iterator[RenderableType]:
+    for of, rows in tables_of(items):
+        if of is None or len(rows) == 1:
+            yield from _item(number + 1, rows[0])
+        else:
+            yield _row_table(of, rows)
+        number += len(rows)
+
+
+def _row_table(of: SourceTable, rows: Sequence[Item]) -> RowTable:
+    cells = [item.row.cells if item.row else () for item in rows]
+    marked = [
+        (Text(one_line(item.citation_id), marker_style("ok", item.url)), *each)
+        for item, each in zip(rows, cells, strict=True)
+    ]
+    return RowTable(("", *of.columns), marked)
 
 
 def _heading(result: SearchResult) -> Text:

@@ -56,6 +56,19 @@ def test_a_citation_leads_to_its_record_for_programs_and_for_browsers(served: Se
             assert client.get(path).status_code == 404
 
 
+def test_a_search_answers_with_csv_as_the_caller_may_see_the_rows(served: Served) -> None:
+    ask = {"type": "db", "query": "all teas", "assistant": "tea"}
+    with served.client(LOCAL) as client:
+        answer = client.post("/api/search", json=ask, headers={"accept": "text/csv"})
+        assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+        rows = answer.text.splitlines()
+        assert answer.headers["groundhook-rows"] == str(len(rows) - 1)
+        assert any("Assam" in row for row in rows[1:])
+        wrong = {**ask, "query": "purple xyzzy"}
+        refused = client.post("/api/search", json=wrong, headers={"accept": "text/csv"})
+        assert (refused.status_code, refused.json()["code"]) == (400, "usage")
+
+
 def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Path) -> None:
     app = write(
         tmp_path / "app",

@@ -32,7 +32,7 @@ from groundhook.handlers.db.query.dsl import MATCH_ANY, QueryDSL
 from groundhook.handlers.db.query.joins import Permits, TableNode, row_limits
 
 # Totals are counted up to this number; counting on would cost more than the rows.
-MAX_COUNT = 1000
+MAX_COUNT = 10_000
 ROWS = "rows"  # the column with the number of records behind a figure
 MOST_ALIKE = 500  # values of a field that one question may name
 MAX_TIES = 100  # rows beyond the limit that equal its last one

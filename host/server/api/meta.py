@@ -5,6 +5,7 @@ What a program finds at the address of the server: its endpoints, and how to ask
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -15,7 +16,7 @@ from anyio import to_thread
 from pydantic import Field
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from groundhook.core.errors import ConfigError, HostError, UsageError
+from groundhook.core.errors import ConfigError, HostError, SourceError, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.problems import Problem
 from groundhook.core.types.base import Value
@@ -24,6 +25,7 @@ from groundhook.host.config.introduction import first_assistant
 from groundhook.host.config.locales import texts_of
 from groundhook.host.config.tree import assistants as assistants_in
 from groundhook.host.config.variables import Values
+from groundhook.host.output.csv_text import csv_text
 from groundhook.host.output.dialects.native import readable
 from groundhook.host.server import request_body
 from groundhook.host.server.api import page_files
@@ -33,6 +35,8 @@ from groundhook.host.server.identity.caller import of_key
 from groundhook.host.server.identity.client_addresses import is_loopback, network
 from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.serving import Call, Endpoint
+
+log = logging.getLogger("groundhook.server")
 
 DOCS = "groundhook docs http"
 SIGN_IN = (
@@ -240,17 +244,37 @@ def _filled(value: Any, values: Values) -> Any:
 
 
 async def search(call: Call) -> Response:
-    """Run one search, without a language model."""
+    """Run one search, without a language model; with `Accept: text/csv` return all rows of a
+    database's answer as CSV."""
     wanted = request_body.validate_strictly(SearchAsk, await call.json())
     if wanted.assistant is not None:
         call.serving.package(call.caller, wanted.assistant)
     elif not call.caller.reaches_all:
         raise UsageError("assistant: name one, whose collections and models are searched")
     fields = wanted.model_dump(exclude={"assistant"}, exclude_unset=True)
+    if "text/csv" in call.request.headers.get("accept", ""):
+        return await _csv(call, fields, wanted.assistant)
     result = await call.serving.host.search(
         fields, identity=call.caller.identity, assistant=wanted.assistant
     )
     return Response(line(readable(result, call.audience())), media_type="application/json")
+
+
+async def _csv(call: Call, fields: Mapping[str, Any], assistant: str | None) -> Response:
+    try:
+        found = await call.serving.host.export(
+            fields, identity=call.caller.identity, assistant=assistant
+        )
+    except SourceError as exc:
+        log.warning("rows are not exported: %s", exc)
+        raise Refused("storage", "the search failed") from exc
+    text = await to_thread.run_sync(csv_text, found.columns, found.rows)
+    headers = {
+        "content-disposition": 'attachment; filename="rows.csv"',
+        "groundhook-rows": str(len(found.rows)),
+        "groundhook-total": f"{'>=' if found.total_is == 'at_least' else ''}{found.total}",
+    }
+    return Response(text, media_type="text/csv", headers=headers)
 
 
 async def explain(call: Call) -> Response:

@@ -192,7 +192,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="POST",
         path="/api/search",
         handler=meta_api.search,
-        about="One search, without a language model.",
+        about="One search, without a language model. With `Accept: text/csv` all rows of an answer"
+        " from a database, up to 10,000; the header `Groundhook-Total` says how many there are.",
         scope="search",
         body=SearchAsk,
     ),

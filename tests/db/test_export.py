@@ -1,0 +1,118 @@
+"""All rows of an answer from a database, as CSV: for programs, over HTTP, on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import to_thread
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundhook import open_host
+from groundhook.core.errors import SourceError, UsageError
+from groundhook.core.types.turn import Identity
+from groundhook.host.output.csv_text import csv_text
+from tests.conftest import MakeApp
+from tests.parts.command import run_command
+
+NOTE = {
+    "name": "Note",
+    "table": {"name": "notes"},
+    "option": {"permission": {"user": "owner"}},
+    "columns": [
+        {"name": "id", "type": "ID"},
+        {"name": "name", "type": "string", "label": "Title"},
+        {"name": "owner", "type": "string"},
+        {"name": "price", "type": "double"},
+    ],
+    "values": [
+        {"id": number, "name": f"=cmd|{number}", "owner": "ada" if number % 10 else "bob", "price": -1.5}
+        for number in range(1, 1201)
+    ],
+}  # fmt: skip
+FILES = {
+    "assistants/desk/package.yao": (
+        '{"name": "Desk", "connector": "extractive", "db": {"models": ["note"]}}'
+    ),
+    "assistants/desk/models/note.mod.yao": json.dumps(NOTE),
+}
+ASK = {"type": "db", "query": "list all notes"}
+
+
+@pytest.fixture
+async def app(make_app: MakeApp) -> Path:
+    made = make_app(FILES)
+    async with open_host(made, environment={}) as host:
+        await host.database.load()
+    return made
+
+
+async def test_an_export_has_all_rows_that_the_identity_may_see_and_no_other(app: Path) -> None:
+    async with open_host(app, environment={}) as host:
+        ada = await host.export(ASK, identity=Identity(user_id="ada"), assistant="desk")
+        bob = await host.export(ASK, identity=Identity(user_id="bob"), assistant="desk")
+        with pytest.raises(SourceError, match="permitted"):
+            await host.export(ASK, assistant="desk")
+    assert (len(ada.rows), ada.total, ada.cut) == (1080, 1080, False)
+    assert ada.columns == ("Id", "Title", "Owner", "Price")
+    assert {row[2] for row in ada.rows} == {"ada"}
+    assert {row[2] for row in bob.rows} == {"bob"}
+
+
+async def test_an_export_keeps_the_limit_of_the_question_and_of_the_caller(app: Path) -> None:
+    async with open_host(app, environment={}) as host:
+        ada = Identity(user_id="ada")
+        top = {**ASK, "query": "top 3 notes by price"}
+        asked = await host.export(top, identity=ada, assistant="desk")
+        given_limit = await host.export({**ASK, "limit": 5}, identity=ada, assistant="desk")
+    assert (len(asked.rows), len(given_limit.rows)) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"type": "db", "query": "notes of purple xyzzy people"}, "xyzzy"),
+        ({"type": "web", "query": "notes"}, "no rows to export"),
+    ],
+)
+async def test_what_has_no_rows_to_export_is_an_error(
+    app: Path, request_: dict[str, Any], message: str
+) -> None:
+    async with open_host(app, environment={}) as host:
+        with pytest.raises(UsageError, match=message):
+            await host.export(request_, identity=Identity(user_id="ada"), assistant="desk")
+
+
+async def test_the_command_writes_csv_and_nothing_else(app: Path) -> None:
+    command = ("search", "db", "list all notes", "--assistant", "desk", "--csv", "--user", "ada")
+    code, out, err = await to_thread.run_sync(
+        partial(run_command, command, folder=app, environment={}, stdin=b"")
+    )
+    rows = list(csv.reader(io.StringIO(out.decode())))
+    assert (code, err) == (0, b"")
+    assert rows[:2] == [["Id", "Title", "Owner", "Price"], ["1", "'=cmd|1", "ada", "-1.5"]]
+    assert len(rows) == 1081
+
+
+HOSTILE = st.text(st.sampled_from(list("=+-@\t\r\n\"',;1e.＝ a\0")), max_size=12)
+
+
+@given(
+    st.lists(st.lists(HOSTILE | st.none() | st.floats() | st.booleans(), min_size=2, max_size=2))
+)
+def test_a_cell_of_a_stranger_is_one_cell_and_never_a_formula(rows: list[list[Any]]) -> None:
+    read = list(csv.reader(io.StringIO(csv_text(["a", "b"], rows), newline="")))
+    assert len(read) == len(rows) + 1
+    for before, after in zip(rows, read[1:], strict=True):
+        for value, text in zip(before, after, strict=True):
+            if isinstance(value, str):
+                assert text in (value.replace("\0", "\ufffd"), "'" + value.replace("\0", "\ufffd"))
+                if re.match(r" *[=@\t\r\n＝+-]", text):
+                    assert re.fullmatch(r"[+-]?\d+(\.\d+)?(e\d+)?", text)
