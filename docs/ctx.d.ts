@@ -148,8 +148,9 @@ declare module "groundhook" {
     rows: number;
   }
 
-  /** The result of a Create hook. */
+  /** The result of a Create hook. `answer` is the answer of the turn, as a text or as messages of the assistant: nothing is searched, and no model is asked. */
   export interface CreateReturn {
+    answer?: string | AnswerMessage[] | null;
     messages?: Message[] | null;
     search?: boolean | SearchChoice | null;
     citation?: CitationOverride | null;
@@ -167,6 +168,12 @@ declare module "groundhook" {
     theme?: string | null;
     route?: string | null;
     delegate?: Delegation | null;
+  }
+
+  /** A message that a hook answers with. */
+  export interface AnswerMessage {
+    role?: "assistant";
+    content: string;
   }
 
   /** One message of the conversation. `content` is text or a list of parts ({type: "text", text}, {type: "data", data: {sources: […]}}, {type: "image_url", …}). */

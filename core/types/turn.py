@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StrictBool, model_validator
 
 from groundhook.core.types.base import FEW, Few, Several, Value
 from groundhook.core.types.search import SearchType
@@ -151,11 +151,28 @@ class Delegation(Value):
     options: dict[str, Any] = {}
 
 
+class AnswerMessage(Value):
+    """A message that a hook answers with."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+
+
+def _check_answer(value: Any) -> Any:
+    if value in ("", [], ()):
+        raise ValueError("is empty: leave the key away to let the model answer")
+    return value
+
+
 class CreateReturn(Value):
-    """The result of a Create hook."""
+    """The result of a Create hook. `answer` is the answer of the turn, as a text or as messages of
+    the assistant: nothing is searched, and no model is asked."""
 
     # Strict types: the text "no" is true for JavaScript, and pydantic would read it as false.
 
+    answer: Annotated[
+        str | Few[tuple[AnswerMessage, ...]] | None, BeforeValidator(_check_answer)
+    ] = None
     messages: Few[tuple[Message, ...]] | None = None
     search: StrictBool | SearchChoice | None = None
     citation: CitationOverride | None = None
@@ -173,6 +190,19 @@ class CreateReturn(Value):
     theme: str | None = None
     route: str | None = None
     delegate: Delegation | None = None
+
+    @model_validator(mode="after")
+    def _check_ways(self) -> CreateReturn:
+        if self.answer is not None and self.delegate is not None:
+            raise ValueError("has both answer and delegate: an answer ends the assistant's part")
+        return self
+
+    @property
+    def answer_text(self) -> str | None:
+        """The answer of the hook, messages as paragraphs; None without one."""
+        if self.answer is None or isinstance(self.answer, str):
+            return self.answer
+        return "\n\n".join(message.content for message in self.answer)
 
 
 class Usage(Value):

@@ -159,6 +159,14 @@ class Answer:
             if not tools.loop:
                 return
 
+    async def say(self, text: str) -> None:
+        """Stream an answer of the assistant's hook; its citations are checked as a model's."""
+        self.sources_offered = self.citation_index.has_sources
+        with span("answer", "Create", characters=len(text)):
+            await self._stream_text(text, first=True)
+            self._stream_held_text()
+        self.finish_reason = "stop"
+
     async def _report_ending(self, draft: Draft) -> None:
         """Warn when the answer has no text, is cut or was filtered."""
         called, reason = bool(draft.calls), self.finish_reason

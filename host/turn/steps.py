@@ -95,19 +95,15 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         created = await _create_and_user_data(run, hooks)
         if created is not None and created.delegate is not None:
             return created.delegate
-        # Made before the search, so that an unknown connector ends the turn without one.
-        connector = Fallback(run.connectors, run.connector, run.searcher.scope.warn)
-        pooled = await _search_and_start_servers(run, created)
-        tooling = await _prepare_tools(run)
-        compose, prompt = await _compose_prompt(run, created, pooled, tooling)
         error: HostError | None = None
-        if not _is_done_by_hook(run, created):
-            stream = partial(_stream_answer, run, connector, pooled, tooling)
-            with _record_time(run, "model"):
-                prompt, error = await _answer_within_window(run, compose, prompt, stream)
+        if created is not None and created.answer_text is not None:
+            conversation: Sequence[Message] = run.request.messages
+            await run.answer.say(created.answer_text)
+        else:
+            conversation, error = await _search_and_answer(run, created)
         try:
             with _record_time(run, "next"):
-                run.returned = await _run_next(run, hooks, prompt.conversation, error)
+                run.returned = await _run_next(run, hooks, conversation, error)
             if run.returned is None and run.request.reply is None:
                 run.answer.say_what_is_missing()
         except HookError:
@@ -119,6 +115,24 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     if delegation is None:
         await _report_model_error(run, error)
     return delegation
+
+
+async def _search_and_answer(
+    run: AssistantRun, created: CreateReturn | None
+) -> tuple[Sequence[Message], HostError | None]:
+    """Search, and stream the model's answer. Returns the conversation for Next, and the error if
+    the model failed."""
+    # Made before the search, so that an unknown connector ends the turn without one.
+    connector = Fallback(run.connectors, run.connector, run.searcher.scope.warn)
+    pooled = await _search_and_start_servers(run, created)
+    tooling = await _prepare_tools(run)
+    compose, prompt = await _compose_prompt(run, created, pooled, tooling)
+    error: HostError | None = None
+    if not _is_done_by_hook(run, created):
+        stream = partial(_stream_answer, run, connector, pooled, tooling)
+        with _record_time(run, "model"):
+            prompt, error = await _answer_within_window(run, compose, prompt, stream)
+    return prompt.conversation, error
 
 
 async def _prepare_tools(run: AssistantRun) -> Tooling:

@@ -347,3 +347,52 @@ async def test_a_hook_that_is_a_value_ends_the_turn_with_its_line(make_app: Make
         "Create is a number, not a function",
         2,
     )
+
+
+async def test_a_hook_that_answers_needs_no_search_and_no_model_and_next_has_its_answer(
+    make_app: MakeApp,
+) -> None:
+    model = scripted()
+    hook = """
+    const Create = () => ({answer: "Hello! How can I help?"});
+    const Next = (ctx, payload) => ({data: payload.completion.content});
+    """
+    events = await hooked(make_app, hook, connector=model)
+    assert model.calls == []
+    assert of(events, "search_start") == []
+    assert "".join(event.delta for event in of(events, "text")) == "Hello! How can I help?"
+    assert end(events).content == end(events).data == "Hello! How can I help?"
+    assert (end(events).finish_reason, end(events).grounded) == ("stop", None)
+
+
+async def test_citations_in_the_answer_of_a_hook_are_checked(make_app: MakeApp) -> None:
+    hook = """
+    function Create(ctx) {
+      const [item] = ctx.search.Web("q").items;
+      return {answer: [
+        {role: "assistant", content: `So ${item.citation_id}.`},
+        {role: "assistant", content: "And #ref:zz99."},
+      ]};
+    }
+    """
+    last = end(await hooked(make_app, hook, connector=scripted()))
+    assert [each.verdict for each in last.citations] == ["ok", "unknown"]
+    assert last.content.split("\n\n")[1] == "And #ref:zz99."
+    assert last.grounded is True
+
+
+@pytest.mark.parametrize(
+    ("returned", "problem"),
+    [
+        ('{answer: ""}', "is empty: leave the key away to let the model answer"),
+        ('{answer: [{role: "user", content: "a"}]}', "answer"),
+        ('{answer: "a", delegate: {agent_id: "b"}}', "has both answer and delegate"),
+    ],
+)
+async def test_an_answer_that_is_none_is_refused(
+    make_app: MakeApp, returned: str, problem: str
+) -> None:
+    events = await hooked(make_app, f"const Create = () => ({returned})", connector=scripted("m"))
+    assert problem in " ".join(
+        event.message for event in [*of(events, "error"), *of(events, "warning")]
+    )

@@ -88,6 +88,11 @@ class CitationIndex:
         """The grammar of all formats used in this turn."""
         return Grammar.of(*{**self._formats, self.format: None})
 
+    @property
+    def has_sources(self) -> bool:
+        """Whether any source was found in this turn."""
+        return bool(self._items)
+
     def find(self, id: str) -> Item | None:
         """Return the item of an id, in any case, or None. A text of digits is a number of
         `{index}`, since every id has a letter."""

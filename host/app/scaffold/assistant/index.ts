@@ -9,7 +9,8 @@ export function Create(ctx: Context, messages: Message[]): CreateReturn | null {
     return null;
   }
   if (!question.trim() || GREETING.test(question)) {
-    return { search: false };
+    // The answer of this turn: nothing is searched, and no model is asked.
+    return { answer: "Glad to help. What would you like to know?" };
   }
   // ctx.question is the question as a self-contained one, also for a follow-up. The results of a
   // hook's search can be cited like all others. A search never throws: a failure is its `error`.
