@@ -29,25 +29,34 @@ Row = dict[str, Any]
 TENANTS = ["acme", "ACME", "acmé", "acme ", "zeta", ""]
 
 
+NOTES, FOLDER_COUNT = 192, 24  # most folders have notes that are seen, and others
+
+
 def rows() -> dict[str, list[Row]]:
     made: dict[str, list[Row]] = {"folder": [], "note": []}
-    for number in range(48):
+    for number in range(NOTES):
         whose = {
             TENANT: TENANTS[number % 6] or None,
             CREATED_BY: [None, "alice", "bob", "Alice"][number // 6 % 4],
             TEAM: [None, "red", "blue"][number % 3],
             SHARE: [None, "team", "tenant", "private"][number // 3 % 4],
         }
-        made["folder"].append({"id": number + 1, "title": f"folder {number % 5}", **whose})
+        if number < FOLDER_COUNT:
+            made["folder"].append({"id": number + 1, "title": f"folder {number % 5}", **whose})
         moved = {**whose, TENANT: TENANTS[(number * 5 + 1) % 6] or None}
         note = {
             "id": number + 1,
             "title": f"note {number % 7}",
             "pages": number % 9 or None,
             "kind": ["memo", "letter"][number % 2],
+            "due": f"2026-{number % 3 + 1:02}-{number % 5 + 10}",
         }
         made["note"].append(
-            {**note, "folder_id": number * 7 % 48 + 1, **(moved if number % 4 == 0 else whose)}
+            {
+                **note,
+                "folder_id": (number * 7 + number // FOLDER_COUNT * 6) % FOLDER_COUNT + 1,
+                **(moved if number % 4 == 0 else whose),
+            }
         )
     return made
 
@@ -62,6 +71,7 @@ def models(values: Mapping[str, list[Row]]) -> dict[str, ModelSpec]:
         {"name": "pages", "type": "integer", "nullable": True},
         {"name": "kind", "type": "enum", "option": ["memo", "letter"]},
         {"name": "folder_id", "type": "bigInteger", "nullable": True},
+        {"name": "due", "type": "date", "nullable": True},
     ]
     folder = {"type": "hasOne", "model": "folder", "key": "id", "foreign": "folder_id"}
     notes = {"type": "hasMany", "model": "note", "key": "folder_id", "foreign": "id"}
@@ -164,8 +174,63 @@ CONDITIONS = st.one_of(
         st.lists(st.sampled_from(["note", "1", "memo"]), min_size=1, max_size=2),
     ),
 )
+OPS = st.sampled_from(["=", "!=", ">", ">=", "<", "<="])
+OTHERS = st.one_of(
+    st.builds(
+        lambda one, op, two: {"field": one, "op": op, "other": {"field": two}},
+        st.sampled_from(["id", "pages", "folder.id"]),
+        OPS,
+        st.sampled_from(["folder_id", "folder.id", "pages"]),
+    ),
+    st.builds(lambda op: {"field": TENANT, "op": op, "other": {"field": f"folder.{TENANT}"}}, OPS),
+    st.builds(
+        lambda field, op, figure, wheres: {
+            "field": field,
+            "op": op,
+            "other": {**figure, "wheres": wheres},
+        },
+        st.sampled_from(["id", "pages"]),
+        OPS,
+        st.sampled_from(
+            [
+                {"function": "avg", "field": "id", "model": "folder"},
+                {"function": "max", "field": "id", "model": "note"},
+                {"function": "count", "model": "folder"},
+                {"function": "count", "field": TENANT, "distinct": True, "model": "note"},
+            ]
+        ),
+        st.lists(
+            st.sampled_from(
+                [
+                    {"field": "title", "op": "like", "value": "1"},
+                    {"field": "id", "op": "!=", "value": 3},
+                ]
+            ),
+            max_size=1,
+        ),
+    ),
+)
+QUANTIFIERS = st.one_of(
+    st.sampled_from([{}, {"none": True}, {"all": True}]),
+    st.builds(lambda op, number: {"count": {op: number}}, OPS, st.integers(0, 3)),
+)
+# Notes of the same folder, and folders of their own.
+NEAR = st.builds(
+    lambda wheres, quantifier: {"related": "folder.notes", "wheres": wheres, **quantifier},
+    st.lists(CONDITIONS | OTHERS, min_size=1, max_size=2),
+    QUANTIFIERS,
+)
+FOLDERS = st.builds(
+    lambda near, none: {
+        "related": "folder",
+        "wheres": [{**near, "related": "notes"}],
+        "none": none,
+    },
+    NEAR,
+    st.booleans(),
+)
 WHERES = st.recursive(
-    CONDITIONS,
+    CONDITIONS | OTHERS | NEAR | FOLDERS,
     lambda inner: st.builds(
         lambda key, parts: {key: parts}, st.sampled_from(["or", "and"]), st.lists(inner, max_size=3)
     ),
@@ -178,12 +243,26 @@ RECORDS = st.fixed_dictionaries(
         "orders": st.lists(
             st.builds(lambda field: {"field": field}, st.sampled_from(SINGLE)), max_size=2
         ),
+        "limit": st.integers(1, 100),
     },
+)
+TIES = st.builds(
+    lambda request, field: {**request, "orders": [{"field": field}], "ties": True},
+    RECORDS,
+    st.sampled_from(SINGLE),
+)
+PAGES = st.builds(lambda request, offset: {**request, "offset": offset}, RECORDS, st.integers(1, 9))
+DISTINCT = st.builds(
+    lambda wheres, select: {"wheres": wheres, "select": select, "distinct": True},
+    st.lists(WHERES, max_size=2),
+    st.lists(st.sampled_from(SINGLE), min_size=1, max_size=2, unique=True),
 )
 FIGURES = st.fixed_dictionaries(
     {
         "wheres": st.lists(WHERES, max_size=3),
-        "group_by": st.lists(st.sampled_from(SINGLE), max_size=2, unique=True),
+        "group_by": st.lists(
+            st.sampled_from([*SINGLE, {"field": "due", "by": "month"}]), max_size=2, unique_by=str
+        ),
         "aggregates": st.lists(
             st.sampled_from(
                 [
@@ -198,14 +277,30 @@ FIGURES = st.fixed_dictionaries(
             max_size=2,
             unique_by=str,
         ),
-    }
+    },
+    optional={
+        "havings": st.lists(
+            st.builds(
+                lambda field, op, value: {"field": field, "op": op, "value": value},
+                st.sampled_from(["count", "sum_pages", "avg_folder_id"]),
+                OPS,
+                st.integers(0, 20),
+            ),
+            max_size=2,
+        ),
+        "ties": st.booleans(),
+        "limit": st.integers(1, 4),
+    },
 )
+
+
+REQUESTS = st.one_of(RECORDS, FIGURES, TIES, PAGES, DISTINCT)
 
 
 async def answer(database: Database, who: Identity, requested: Mapping[str, Any]) -> Any:
     try:
         found = await Shop(database, "").search(
-            "list all notes", "note", identity=who, limit=100, **requested
+            "list all notes", "note", identity=who, **{"limit": 100, **requested}
         )
     except SourceError as exc:
         return type(exc), exc.message
@@ -217,7 +312,7 @@ async def answer(database: Database, who: Identity, requested: Mapping[str, Any]
     max_examples=6,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(queries=st.lists(RECORDS | FIGURES, min_size=4, max_size=4))
+@given(queries=st.lists(REQUESTS, min_size=4, max_size=4))
 async def test_every_result_equals_that_of_a_database_with_only_the_visible_rows(
     worlds: dict[str, tuple[str, str]], name: str, queries: list[dict[str, Any]]
 ) -> None:
@@ -232,13 +327,16 @@ async def test_every_result_equals_that_of_a_database_with_only_the_visible_rows
             )
 
 
+COUNT_FOLDERS = {"function": "count", "model": "folder"}
+
+
 async def test_without_an_identity_relations_and_figures_are_not_permitted_either(
     worlds: dict[str, tuple[str, str]],
 ) -> None:
     closed = models(ROWS)
     open_notes = {**closed, "note": closed["note"].model_copy(update={"option": ModelOptions()})}
     async with open_database(worlds["a user"][0], 20_000, open_notes) as database:
-        assert (await answer(database, Identity(), {}))[1] == 48
+        assert (await answer(database, Identity(), {}))[1] == NOTES
         asking: list[dict[str, Any]] = [
             {"wheres": [{"field": "folder.title", "value": "folder 1"}]},
             {"wheres": [{"or": [{"field": "id", "value": 1}, {"field": "folder", "op": "null"}]}]},
@@ -246,6 +344,23 @@ async def test_without_an_identity_relations_and_figures_are_not_permitted_eithe
             {"orders": [{"field": "folder.title"}]},
             {"aggregates": [{"function": "max", "field": "folder.title"}]},
             {"group_by": ["folder.title"]},
+            {"distinct": True, "select": ["folder.title"]},
+            {"wheres": [{"related": "folder"}]},
+            {"wheres": [{"related": "folder", "none": True}]},
+            {"wheres": [{"or": [{"related": "folder.notes", "count": {">=": 0}}]}]},
+            {"wheres": [{"field": "id", "op": ">", "other": {"field": "folder.id"}}]},
+            {"wheres": [{"field": "id", "op": ">", "other": COUNT_FOLDERS}]},
+            {
+                "wheres": [
+                    {
+                        "field": "id",
+                        "other": {
+                            "function": "count",
+                            "wheres": [{"field": "id", "other": COUNT_FOLDERS}],
+                        },
+                    }
+                ]
+            },
         ]
         for requested in asking:
             assert (await answer(database, Identity(), requested))[0] is NotPermitted, requested
