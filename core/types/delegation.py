@@ -158,8 +158,8 @@ class QueryAnswer(Reply):
     dsl: dict[str, Any] | Few[list[dict[str, Any]]] = Field(
         validation_alias=AliasChoices("dsl", "queries", "query_dsl", "query"),
         description=(
-            "{model, select, wheres: [{field, op, value}], groups, aggregates, orders: [{field,"
-            " order}], limit}"
+            "{model, select, wheres: [{field, op, value}], groups, aggregates, havings, orders:"
+            " [{field, order}], limit, ties, offset, distinct}"
         ),
     )
     explain: str = Field(default="", description="Interpretation of the question, for people")

@@ -127,7 +127,13 @@ QUERY = Use(
         ' "value": …}], "orders": [{"field": "…", "order": "asc|desc"}], "limit": 10}, "explain":'
         ' "…", "warnings": []}, with the fields of `models` only; ops: = != > >= < <= like in not'
         ' in between null not null; for figures also "groups": [fields] and "aggregates":'
-        ' [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}]'
+        ' [{"function": "count|sum|avg|min|max", "field": "…", "as": "…"}], "havings": conditions'
+        ' on figures by name; a group by a part of a date is {"field": "…", "by":'
+        ' "year|quarter|month|week|day|weekday|hour"}. A condition on related records is'
+        ' {"related": "a relation", "wheres": [conditions on them], "count": {">": 6}}; in place of'
+        ' "count" also "none": true, or "all": true. In place of "value", "other": {"field": "…"}'
+        ' compares with another field, {"function": "avg", "field": "…"} with a figure. "ties":'
+        " true adds those that equal the last one of the limit"
     ),
     schema=_object(dsl={"type": "object"}, may={"explain": _TEXT, "warnings": _list(_TEXT)}),
     tools=("query", "querydsl", "query_dsl", "generate_query", "generate"),

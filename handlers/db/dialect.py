@@ -27,7 +27,11 @@ _NAMED = re.compile(r"^(?P<field>[\w.]+)(?:\s+as\s+\w+)?$", re.IGNORECASE)
 # What is between two commas outside of brackets.
 _PART = re.compile(r"(?:[^,(]++|\([^)]*+\)?+)++")
 _GROUPS = ("or", "and", "wheres")
-_CONDITION = {"field", "column", "op", "value", "any_of", "all_of", "comment", *_GROUPS}
+_CONDITION = {
+    *("field", "column", "op", "value", "any_of", "all_of", "comment"),
+    *("related", "count", "none", "all", "every", "other"),
+    *_GROUPS,
+}
 _DIRECTIONS = ("sort", "option", "direction")
 
 
@@ -38,11 +42,13 @@ def translate(raw: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(query.get("select"), (list, str)):
         query["select"] = _select_fields(_list(query["select"]), aggregates)
     if "groups" in query:
-        query["groups"] = [_name_field(each) for each in _list(query["groups"])]
+        query["groups"] = [_translate_group(each) for each in _list(query["groups"])]
     if "orders" in query:
         query["orders"] = [_translate_order(each, aggregates) for each in _list(query["orders"])]
     if isinstance(query.get("wheres"), list):
         query["wheres"] = [_translate_where(each) for each in query["wheres"]]
+    if isinstance(query.get("havings"), list):
+        query["havings"] = [_translate_having(each, aggregates) for each in query["havings"]]
     if aggregates:
         query.update(aggregates=aggregates, select=_without_groups(query))
     if isinstance(query.get("limit"), str) and query["limit"].isdecimal():
@@ -103,6 +109,11 @@ def _name_field(entry: Any) -> Any:
     return found["field"] if found else entry
 
 
+def _translate_group(entry: Any) -> Any:
+    """Return a field to group by, or a part of a date: that of `{"field": …, "by": "month"}`."""
+    return entry if isinstance(entry, Mapping) and "by" in entry else _name_field(entry)
+
+
 def _translate_order(entry: Any, aggregates: list[Any]) -> Any:
     if isinstance(entry, str):
         if not entry.strip():
@@ -153,7 +164,23 @@ def _translate_where(entry: Any) -> Any:
     for key in _GROUPS:
         if isinstance(where.get(key), list):
             where[key] = [_translate_where(each) for each in where[key]]
+    other = where.get("other")
+    if isinstance(other, Mapping) and isinstance(other.get("wheres"), list):
+        where["other"] = {**other, "wheres": [_translate_where(each) for each in other["wheres"]]}
     return _name_operator(_name_marked_field(where))
+
+
+def _translate_having(entry: Any, aggregates: list[Any]) -> Any:
+    """Return a condition on a figure, by its name where it is written as a function."""
+    if not isinstance(entry, Mapping):
+        return entry
+    having = _name_operator(_name_marked_field(dict(entry)))
+    for key in _GROUPS:
+        if isinstance(having.get(key), list):
+            having[key] = [_translate_having(each, aggregates) for each in having[key]]
+    if isinstance(having.get("field"), str):
+        having["field"] = _name_order(having["field"], aggregates)
+    return having
 
 
 def _name_marked_field(where: dict[Any, Any]) -> dict[Any, Any]:

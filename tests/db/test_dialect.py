@@ -72,6 +72,66 @@ from groundhook.handlers.db.query.dsl import parse
                 ],
             },
         ),
+        (
+            {
+                "model": "orders",
+                "groups": [{"field": "paid_at", "by": "month"}],
+                "select": [":SUM(price) as revenue"],
+                "havings": [
+                    {"field": ":COUNT(id)", ">": 5},
+                    {"or": [{":revenue": "Revenue", ">": 100}]},
+                ],
+            },
+            {
+                "model": "orders",
+                "select": [],
+                "groups": [{"field": "paid_at", "by": "month"}],
+                "aggregates": [
+                    {"function": "sum", "field": "price", "as": "revenue"},
+                    {"function": "count", "field": "id"},
+                ],
+                "havings": [
+                    {"field": "count_id", "op": ">", "value": 5},
+                    {"or": [{"field": "revenue", "op": ">", "value": 100}]},
+                ],
+            },
+        ),
+        (
+            {
+                "model": "customers",
+                "wheres": [
+                    {"related": "orders", "wheres": [{":price": "", ">": 5}], "count": {">": 6}},
+                    {
+                        "field": "credit",
+                        "op": ">",
+                        "other": {
+                            "function": "avg",
+                            "field": "credit",
+                            "wheres": [{":id": "", "=": 1}],
+                        },
+                    },
+                ],
+            },
+            {
+                "model": "customers",
+                "wheres": [
+                    {
+                        "related": "orders",
+                        "wheres": [{"field": "price", "op": ">", "value": 5}],
+                        "count": {">": 6},
+                    },
+                    {
+                        "field": "credit",
+                        "op": ">",
+                        "other": {
+                            "function": "avg",
+                            "field": "credit",
+                            "wheres": [{"field": "id", "op": "=", "value": 1}],
+                        },
+                    },
+                ],
+            },
+        ),
     ],
 )
 def test_a_query_of_another_dialect_is_translated(
