@@ -64,6 +64,20 @@ ColumnType = Annotated[
 ]
 
 
+TITLES = (
+    "title",
+    "name",
+    "full_name",
+    "label",
+    "subject",
+    "headline",
+    "number",
+    "code",
+    "sku",
+    "email",
+)
+SHORT_TEXT = frozenset({"string", "char"})
+
 UNREAD = "Accepted, and not read"  # keys of writers and of pages, which do not change who sees what
 
 
@@ -232,6 +246,27 @@ class ModelSpec(Value):
     sort: int = Field(default=0, description=UNREAD)
     builtin: bool = Field(default=False, description=UNREAD)
     readonly: bool = Field(default=False, description=UNREAD)
+
+    @property
+    def key(self) -> str:
+        """The primary key."""
+        return next(each.name for each in self.columns if each.primary or each.type == "ID")
+
+    @property
+    def titled(self) -> str:
+        """What stands for a record: `title`, else a column with a usual name, else the first short
+        text that is unique; "" for neither."""
+        if self.title:
+            return self.title
+        short = [column for column in self.columns if column.type in SHORT_TEXT]
+        usual = [name for name in TITLES if any(column.name == name for column in short)]
+        single = {
+            index.columns[0]
+            for index in self.indexes
+            if index.type == "unique" and len(index.columns) == 1
+        }
+        unique = [column.name for column in short if column.unique or column.name in single]
+        return next(iter([*usual, *unique]), "")
 
     @field_validator("columns")
     @classmethod

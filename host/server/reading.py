@@ -10,7 +10,7 @@ from typing import Any
 from groundhook.core.errors import NotPermitted, SourceNotConfigured, UnknownName
 from groundhook.core.ports import Scope
 from groundhook.core.settings import Settings
-from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.model_spec import ModelSpec, fill_title
 from groundhook.core.types.search import Item, RecordQuery
 from groundhook.core.types.turn import Identity
 from groundhook.host.app.collections import owned_scope
@@ -65,6 +65,13 @@ def shown_fields(spec: ModelSpec, record: dict[str, Any]) -> dict[str, str]:
         for name, value in record.items()
         if value not in (None, "")
     }
+
+
+def record_title(spec: ModelSpec, record: dict[str, Any]) -> str:
+    """Return what stands for a record, as in the results of a search."""
+    texts = {name: _text(value) for name, value in record.items() if value is not None}
+    titled = fill_title(spec.titled, texts) if spec.titled else ""
+    return titled or f"{spec.name or spec.id} {texts.get(spec.key, '')}".strip()
 
 
 def _text(value: Any) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from groundhook.core.ports import Documents, Handler, Scope, SourceResult
-from groundhook.core.types.search import GraphNode, Item, SearchRequest, SearchType
+from groundhook.core.types.search import (
+    GraphNode,
+    Item,
+    Row,
+    SearchAccount,
+    SearchRequest,
+    SearchType,
+    Table,
+)
 from groundhook.host.testing.cassette import joined, lines
 from groundhook.host.testing.tape import Answer, Tape
 
@@ -54,7 +62,15 @@ class TapedDocuments:
 
 def recorded_found(found: SourceResult) -> Answer:
     """Return the result of a source in the form in which it is recorded."""
-    answer: Answer = {"items": [_record_item(item) for item in found.items]}
+    tables = list({item.row.table.id: item.row.table for item in found.items if item.row}.values())
+    places = {table.id: place for place, table in enumerate(tables)}
+    answer: Answer = {"items": [_record_item(item, places) for item in found.items]}
+    if tables:
+        answer["tables"] = [
+            table.model_dump(mode="json", exclude_defaults=True) for table in tables
+        ]
+    if found.account != SearchAccount():
+        answer["account"] = found.account.model_dump(mode="json", exclude_defaults=True)
     if found.total is not None:
         answer["total"] = found.total
     if found.graph_nodes is not None:
@@ -69,8 +85,10 @@ def recorded_found(found: SourceResult) -> Answer:
 def found_of(answer: Answer) -> SourceResult:
     """Return the result of a recording that `recorded_found` made."""
     nodes = answer.get("graph_nodes")
+    tables = [Table.model_validate(table) for table in answer.get("tables", ())]
     return SourceResult(
-        items=tuple(_restore_item(raw) for raw in answer["items"]),
+        items=tuple(_restore_item(raw, tables) for raw in answer["items"]),
+        account=SearchAccount.model_validate(answer.get("account", {})),
         total=answer.get("total"),
         graph_nodes=None
         if nodes is None
@@ -79,10 +97,15 @@ def found_of(answer: Answer) -> SourceResult:
     )
 
 
-def _record_item(item: Item) -> Answer:
+def _record_item(item: Item, tables: Mapping[str, int]) -> Answer:
     raw = {"key": item.key, **item.model_dump(mode="json", exclude_defaults=True)}
+    if item.row:
+        raw["row"] = {"table": tables[item.row.table.id], "cells": list(item.row.cells)}
     return {key: lines(value) if key == "content" else value for key, value in raw.items()}
 
 
-def _restore_item(raw: Mapping[str, Any]) -> Item:
-    return Item.model_validate({**raw, "content": joined(raw.get("content", ""))})
+def _restore_item(raw: Mapping[str, Any], tables: Sequence[Table]) -> Item:
+    fields = {**raw, "content": joined(raw.get("content", ""))}
+    if row := raw.get("row"):
+        fields["row"] = Row(table=tables[row["table"]], cells=tuple(row["cells"]))
+    return Item.model_validate(fields)

@@ -44,6 +44,8 @@ def test_a_citation_leads_to_its_record_for_programs_and_for_browsers(served: Se
         cited = client.post("/api/turns", json=ask, headers=accept).json()["citations"][0]
         found = client.get(cited["url"]).json()
         assert found["record"]["name"] == "Assam"
+        shown = client.get(cited["url"], params={"view": "blocks"}).json()
+        assert shown["title"] == "Assam"
         page = client.get(cited["url"], headers={"accept": "text/html"})
         assert "<td>Assam</td>" in page.text
         assert page.headers["content-security-policy"].startswith("default-src 'none'")

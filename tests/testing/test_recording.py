@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from groundhook import open_host
 from groundhook.core.errors import SourceRateLimited, SourceTimeout
 from groundhook.core.ports import SourceResult
-from groundhook.core.types.search import GraphNode, Item
+from groundhook.core.types.search import GraphNode, Item, Row, SearchAccount, Table
 from groundhook.host.testing.cassette import Cassette, NotRecorded, canonical, joined, lines
 from groundhook.host.testing.tape import Tape, error_of, failure, replay
 from groundhook.host.testing.taped_sources import found_of, recorded_found
@@ -219,8 +219,14 @@ async def test_a_request_at_another_time_is_another_request(tmp_path: Path) -> N
         await Tape(kept, "2026-01-01").ask("db search", {"query": "q"}, real)
 
 
+tables = [
+    Table(id=f"t{n}", name="T", columns=("A",), total=n, account=SearchAccount(unread=("x",)))
+    for n in range(2)
+]
 items = st.builds(
     Item,
+    row=st.none()
+    | st.builds(Row, table=st.sampled_from(tables), cells=st.tuples(st.text(max_size=5))),
     type=st.sampled_from(["web", "kb", "db"]),
     title=st.text(max_size=20),
     content=st.text(max_size=60),
@@ -238,6 +244,7 @@ found = st.builds(
     total=st.none() | st.integers(0, 1000),
     graph_nodes=st.none() | st.just((GraphNode(id="1", type="t", name="n", score=0.5),)),
     dsl=st.none() | st.just({"wheres": []}),
+    account=st.builds(SearchAccount, certainty=st.sampled_from([None, "sure", "none"])),
 )
 
 

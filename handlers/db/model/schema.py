@@ -18,6 +18,7 @@ from groundhook.core.types.model_spec import (
     DELETED,
     PERMISSION,
     TIMESTAMPS,
+    TITLES,
     ColumnFormat,
     ColumnSpec,
     ModelSpec,
@@ -49,18 +50,6 @@ KINDS: dict[str, Kind] = {
 }
 LONGEST_LIST = 2000  # characters of a JSON list that is read
 LONG = frozenset({"text", "longText"})
-TITLES = (
-    "title",
-    "name",
-    "full_name",
-    "label",
-    "subject",
-    "headline",
-    "number",
-    "code",
-    "sku",
-    "email",
-)
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ class Relation:
 class Schema:
     """A model's fields by name, in the order of declaration. `names` are its names in questions;
     `title` is the field by which questions name a record, or "". `titled` is what stands for a
-    record where it is shown, as the model declares it or as `_titled` finds it; "": its key."""
+    record where it is shown (`ModelSpec.titled`); "": its key."""
 
     id: str
     name: str
@@ -215,7 +204,7 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
         for name, relation in spec.relations.items()
     }
     title = _title(spec, fields)
-    return Schema(spec.id, name, names, fields, key, title, relations, _titled(spec))
+    return Schema(spec.id, name, names, fields, key, title, relations, spec.titled)
 
 
 def full_id(id: str, name: str, known: Collection[str]) -> str:
@@ -243,27 +232,6 @@ def _field(column: ColumnSpec) -> Field:
         long=column.type in LONG,
         format=column.format,
     )
-
-
-def _is_short_text(column: ColumnSpec) -> bool:
-    is_text = KINDS[column.type] == "text" and column.type not in LONG
-    return is_text and column.type != "uuid" and not column.option
-
-
-def _titled(spec: ModelSpec) -> str:
-    """Return what stands for a record: the model's `title`, else a column with a usual name, else
-    the first short text that is unique; "" for neither."""
-    if spec.title:
-        return spec.title
-    short = [column for column in spec.columns if _is_short_text(column)]
-    usual = [name for name in TITLES if any(column.name == name for column in short)]
-    single = {
-        index.columns[0]
-        for index in spec.indexes
-        if index.type == "unique" and len(index.columns) == 1
-    }
-    unique = [column.name for column in short if column.unique or column.name in single]
-    return next(iter([*usual, *unique]), "")
 
 
 def _title(spec: ModelSpec, fields: dict[str, Field]) -> str:

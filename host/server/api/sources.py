@@ -26,7 +26,7 @@ from groundhook.host.server.api.source_page import (
     record_page,
 )
 from groundhook.host.server.api.turns import wants_blocks
-from groundhook.host.server.reading import read_passages, read_record, shown_fields
+from groundhook.host.server.reading import read_passages, read_record, record_title, shown_fields
 from groundhook.host.server.serving import Call
 from groundhook.host.turn.names import AssistantNames
 
@@ -92,7 +92,7 @@ async def record(call: Call) -> ASGIApp:
     _may_read(call, "db", model)
     found = await read_record(host, model, id, call.caller.identity)
     spec = host.app.models.named(model)
-    title = f"{spec.name or model} {id}"
+    title = record_title(spec, found)
     if call.wants_page:
         return _html(record_page(title, shown_fields(spec, found), address("source.css")))
     body: dict[str, Any] = {"model": model, "record_id": id, "record": found}

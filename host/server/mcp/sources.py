@@ -47,7 +47,7 @@ from groundhook.host.server.mcp.values import (
     Passage,
     Result,
 )
-from groundhook.host.server.reading import read_record, reading_scope, shown_fields
+from groundhook.host.server.reading import read_record, reading_scope, record_title, shown_fields
 
 log = logging.getLogger("groundhook.server")
 
@@ -275,7 +275,7 @@ class McpSources:
         shown = shown_fields(spec, record)
         return FetchedDocument(
             id=id,
-            title=f"{spec.name or model} {key}",
+            title=clean(record_title(spec, record)),
             text=clean("\n".join(f"{name}: {value}" for name, value in shown.items())),
             url=self._linked(Item(type="db", model=model, record_id=key)),
             metadata=record,
