@@ -119,7 +119,9 @@ def _unless_of_program(problem: Problem) -> Problem:
     known one: a program may hand that plug-in over when it opens the app."""
     unknown = _OF_PLUGINS.search(problem.message)
     near = _DID_YOU_MEAN.search(problem.hint)
-    if unknown is None or (near and get_close_matches(unknown[1], [near[1]], cutoff=0.8)):
+    if unknown is None or (
+        near and get_close_matches(unknown[1].lower(), [near[1].lower()], cutoff=0.8)
+    ):
         return problem
     hint = f"{problem.hint}; right if a program passes its plug-in to open_host(plugins=…)"
     return replace(problem, severity="warning", hint=hint)

@@ -121,6 +121,7 @@ class Answer:
     finish_reason: str = ""
     model: str = ""
     missing: str = ""  # a sentence for the reader, when the model's answer has no text
+    empty: Warned | None = None  # the warning for an answer without any text
     first_text_ms: float | None = None
     _reading: Reading = Reading()
     _noticed: set[Notice] = field(default_factory=set)
@@ -172,10 +173,16 @@ class Answer:
         called, reason = bool(draft.calls), self.finish_reason
         if found := ending(draft.text, reason, thought=draft.thought, called=called):
             self.missing = found.said
-            await self.channel.send(Warned(code=found.code, message=found.message, hint=found.hint))
+            warning = Warned(code=found.code, message=found.message, hint=found.hint)
+            if found.code == "answer_empty":  # none where the Next hook answers in its place
+                self.empty = warning
+            else:
+                await self.channel.send(warning)
 
     def say_what_is_missing(self) -> None:
-        """Stream a sentence in the place of a text that the model did not send."""
+        """Stream a sentence in the place of a text that the model did not send, with a warning."""
+        if self.empty:
+            self.channel.send_nowait(self.empty)
         if self.missing:
             self._send_text(f"\n\n{self.missing}" if self.streamed else self.missing)
 

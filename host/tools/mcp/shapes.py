@@ -107,7 +107,7 @@ def value_of(server: str, tool: str, result: Mapping[str, Any]) -> Any:
 def parse_json(text: str) -> Any:
     """Parse untrusted JSON. Raises ValueError, also for text that is nested too deeply, for a
     number with too many digits, and for half of a surrogate pair, which cannot be encoded."""
-    value = read_json(text, nan=True)
+    value = read_json(text)
     if "\\ud" in text.lower():
         json.dumps(value, ensure_ascii=False).encode()
     return value
