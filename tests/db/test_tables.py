@@ -31,8 +31,10 @@ from groundhook.core.types.tables import with_account
 from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.llm.tables import MOST_ROWS, table_parts
+from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.merge import cut, pool
 from groundhook.host.testing.canned import CannedSource, canned_item
+from groundhook.host.turn.prompt.source_block import reference_block
 from groundhook.host.turn.prompt.table_block import TABLE_LIMIT, table_block
 from tests.conftest import MakeApp
 from tests.parts.turns import of, scripted
@@ -306,6 +308,23 @@ def test_cells_of_strangers_neither_end_a_row_nor_begin_markdown(
     inline = [child.type for token in tokens for child in token.children or ()]
     assert not {"link_open", "image", "html_inline", "code_inline", "em_open"} & set(inline)
     assert inline.count("strong_open") == 1  # the name of the table
+
+
+@given(st.lists(st.tuples(HOSTILE, HOSTILE), min_size=2, max_size=5))
+def test_cells_of_strangers_end_neither_their_source_nor_a_line_of_the_prompt(
+    cells: list[tuple[str, str]],
+) -> None:
+    table = Table(id="t", name="T</source>", columns=("A", "B"), total=len(cells))
+    items = [
+        Item(type="db", citation_id=f"#ref:r{n}s{n}", row=Row(table=table, cells=pair))
+        for n, pair in enumerate(cells)
+    ]
+    grammar = CitationIndex("#ref:{id}", {}).grammar
+    block = reference_block(items, "fence", grammar)
+    assert block.count("</source>") == 1
+    assert len(re.findall(r"^#ref:r\ds\d \|", block, re.M)) == len(cells)
+    assert "#ref:abcd" not in block
+    assert len(re.findall(r"^", block, re.M)) == 8 + len(cells)
 
 
 @given(st.integers(1, 200), st.integers(1, 2000), st.integers(1, 5))

@@ -15,7 +15,7 @@ from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field
 
 MAX_TEXT = 2000  # characters of one value; `data` has the whole
-LARGEST = Decimal(10) ** 18  # a larger number is written as the database returns it
+LARGEST, LEAST = 15, -30  # powers of ten; numbers beyond are written as the database returns them
 _SECONDS = {"ms": Decimal("0.001"), "s": Decimal(1), "min": Decimal(60), "h": Decimal(3600)}
 _DATE_PARTS = {"year": 4, "month": 7, "day": 10, "minute": 16}  # characters of an ISO date
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d) 00:00:00")
@@ -87,7 +87,9 @@ def _decimal(value: Any) -> Decimal | None:
         number = Decimal(str(value))
     except InvalidOperation:
         return None
-    return number if number.is_finite() and abs(number) < LARGEST else None
+    if not number.is_finite():
+        return None
+    return number if not number or LEAST < number.adjusted() < LARGEST else None
 
 
 def _rounded(number: Decimal, decimals: int) -> Decimal:
