@@ -50,7 +50,7 @@ from groundhook.host.server.limits import Limits
 from groundhook.host.server.logs import Logs
 from groundhook.host.server.mcp.http import METADATA, PATH, open_mcp
 from groundhook.host.server.metrics import Metrics
-from groundhook.host.server.problems import Problem, Refused, problem_of, response
+from groundhook.host.server.problems import Problem, Refused, Shape, problem_of, response
 from groundhook.host.server.serving import Call, Endpoint, Serving
 from groundhook.host.server.turns.turns import open_server_turns
 from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
@@ -235,19 +235,19 @@ def _make_middleware(
                 CORSMiddleware,
                 allow_origins=list(settings.origins),
                 allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-                allow_headers=[
-                    "authorization",
-                    "content-type",
-                    "idempotency-key",
-                    "last-event-id",
-                    "x-api-key",
-                    "x-groundhook-resume",
-                ],
+                # Clients in browsers send headers of their own (`x-stainless-*`,
+                # `mcp-protocol-version`), and none permits anything without a key.
+                allow_headers=["*"],
                 expose_headers=[
-                    "x-groundhook-turn",
-                    "x-groundhook-resume",
-                    "x-request-id",
+                    "mcp-protocol-version",
+                    "mcp-session-id",
                     "retry-after",
+                    "www-authenticate",
+                    "x-groundhook-ignored",
+                    "x-groundhook-resume",
+                    "x-groundhook-turn",
+                    "x-request-id",
+                    "x-should-retry",
                 ],
             )
         )
@@ -283,7 +283,8 @@ class _Handling:
         endpoint = self._endpoint
         serving: Serving = request.state.serving
         if not serving.has(endpoint.part):
-            raise Refused("unknown_name", "this is switched off here")
+            code = "unknown_url" if endpoint.shape == "openai" else "unknown_name"
+            raise Refused(code, "this is switched off here")
         address = request.scope["groundhook.address"]
         caller = None if endpoint.open else await serving.sign_in.caller(request, address)
         if caller is not None:
@@ -307,7 +308,9 @@ class _Handling:
             where = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(f"/#to={quote(where, safe='')}", 303)
         request_id = request.scope["groundhook.request"]
-        if self._endpoint.path == PATH and problem.status == 401:
+        # Without a service to sign in at, a client would look for one here.
+        signs_in = bool(request.state.serving.settings.auth.jwt)
+        if self._endpoint.path == PATH and problem.status == 401 and signs_in:
             where = request.state.serving.settings.public_url or str(request.base_url).rstrip("/")
             challenge = {"www-authenticate": f'Bearer resource_metadata="{where}{METADATA}"'}
             problem = replace(problem, headers={**problem.headers, **challenge})
@@ -329,9 +332,23 @@ NOBODY = Caller(identity=Identity(), name="", scopes=frozenset(), anonymous=True
 
 async def _no_route(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
-    code = "not_allowed" if exc.status_code == 405 else "unknown_name"
-    found = "the address accepts other methods" if exc.status_code == 405 else "no such address"
-    detail = f"{found} (GET / lists the endpoints)"
-    shape = "openai" if request.url.path.startswith("/v1/") else "problem"
+    path = request.url.path
+    shape: Shape = "openai" if path == "/v1" or path.startswith("/v1/") else "problem"
+    if exc.status_code == 405:
+        code, detail = "not_allowed", "the address accepts other methods"
+    else:
+        code, detail = "unknown_url" if shape == "openai" else "unknown_name", "no such address"
+    offered = request.state.serving.offered_endpoints()
+    of_openai = [endpoint for endpoint in offered if endpoint.shape == "openai"]
+    if f"/v1{path}" in {endpoint.path for endpoint in of_openai}:
+        detail += f": did you mean /v1{path}? The address of clients ends with /v1"
+    elif shape == "openai":
+        detail += f"; there are {', '.join(map(_shown, of_openai))}"
+    else:
+        detail += " (GET / lists the endpoints)"
     problem = Problem(code=code, detail=detail, headers=exc.headers or {})
-    return response(problem, shape, request.scope.get("groundhook.request", ""))  # type: ignore[arg-type]
+    return response(problem, shape, request.scope.get("groundhook.request", ""))
+
+
+def _shown(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.path.replace(':path', '')}"

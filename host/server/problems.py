@@ -4,6 +4,7 @@ without the exception's message, which only the log has."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,6 +26,8 @@ from groundhook.core.errors import (
 )
 
 Shape = Literal["problem", "openai"]
+# Messages about a part of a request begin with its path: `messages[0].content: should be text`.
+_PATH = re.compile(r"([A-Za-z_][\w.\[\]-]{0,200}): ", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "unknown_name": Kind(404, "Not found", "It does not exist, or belongs to another user."),
     "not_allowed": Kind(405, "Wrong method", "The address accepts other methods."),
+    "unknown_url": Kind(404, "No such address", "The server has no such address."),
     "chat_busy": Kind(409, "The chat is busy", "A turn of the chat is under way."),
     "idempotency_busy": Kind(
         409, "Under way", "The first request with this Idempotency-Key has not begun its turn yet."
@@ -165,10 +169,11 @@ def _openai(problem: Problem) -> dict[str, Any]:
     kind = "server_error" if problem.status >= 500 else "invalid_request_error"
     code = "model_not_found" if problem.code == "unknown_name" else problem.code
     code = "invalid_api_key" if problem.code == "unauthenticated" else code
+    about = _PATH.match(problem.detail) if problem.status == 400 else None
     error = {
         "message": problem.detail,
         "type": kinds.get(problem.status, kind),
-        "param": None,
+        "param": about[1] if about else problem.more.get("param"),
         "code": code,
     }
     return {"error": error}

@@ -194,15 +194,18 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def validate_body(model: type[Model], value: Any) -> tuple[Model, list[UnknownKey]]:
-    """Validate a body as a model; return it and the keys that nothing reads. Raises UsageError."""
+def validate_body(
+    model: type[Model], value: Any, place: str = ""
+) -> tuple[Model, list[UnknownKey]]:
+    """Validate a body, or its part at `place`, as a model; return it and the keys that nothing
+    reads. Raises UsageError."""
     if not isinstance(value, Mapping):
         raise WrongRequest("the body must be a JSON object")
     try:
         return validate_known(model, value)
     except ValidationError as exc:
         path, message = validation_problems(exc)[0]
-        where = dotted(path)
+        where = dotted((place, *path) if place else path)
         raise WrongRequest(
             f"{where}: {_shorten(message)}" if where else _shorten(message)
         ) from None

@@ -18,6 +18,10 @@ from groundhook.core.types.events import (
     Event,
     Failed,
     HookMessage,
+    Reasoning,
+    SearchComplete,
+    SearchFound,
+    SearchStart,
     StreamEnd,
     StreamStart,
     Text,
@@ -277,3 +281,51 @@ def test_a_title_is_the_first_words_of_the_first_question() -> None:
     assert title == "How long does it take? How long does it take? How long does"
     assert json.loads(answer_task("title", "### Task:", "Tea")) == {"title": "Tea"}
     assert json.loads(answer_task("tags", history, "Tea")) == {"tags": []}
+
+
+def test_all_annotations_are_in_one_chunk_behind_the_text_also_of_an_answer_that_broke_off() -> (
+    None
+):
+    item, other = ITEMS[0], ITEMS[2]
+    events: list[Event] = [
+        StreamStart(assistant_id="tea"),
+        CitationSeen(marker=item.citation_id, verdict="ok", item=item),
+        Text(delta=item.citation_id),
+        CitationSeen(marker=other.citation_id, verdict="ok", item=other),
+        Text(delta=other.citation_id),
+    ]
+    for last in ([StreamEnd(content="x")], [Failed(code="x", message="y")], []):
+        sent = deltas(run(chat(), seen([*events, *last])))
+        [listed] = [delta["annotations"] for delta in sent if "annotations" in delta]
+        assert [each["index"] for each in listed] == [0, 1]
+
+
+def test_the_thoughts_of_a_model_are_no_part_of_the_answer() -> None:
+    events: list[Event] = [
+        StreamStart(assistant_id="tea"),
+        Reasoning(delta="Hm"),
+        Reasoning(delta=", tea."),
+        Text(delta="Tea"),
+        StreamEnd(content="Tea", grounded=False),
+    ]
+    whole = completion(run(chat(), seen(events)))
+    message = whole["choices"][0]["message"]
+    assert (message["content"], message["reasoning_content"]) == ("Tea", "Hm, tea.")
+    assert whole["groundhook"] == {"grounded": False}
+
+
+def test_a_status_counts_what_was_found_and_a_failure_is_one() -> None:
+    events: list[Event] = [
+        StreamStart(assistant_id="tea"),
+        SearchStart(search_id="s1", source="auto", search_type="kb", query="tea"),
+        SearchFound(search_id="s1", item=ITEMS[0]),
+        SearchFound(search_id="s1", item=ITEMS[2]),
+        SearchComplete(search_id="s1", total=223, duration_ms=1),
+        SearchStart(search_id="s2", source="auto", search_type="web", query="tea"),
+        SearchComplete(search_id="s2", total=0, duration_ms=1, error="no"),
+    ]
+    statuses = events_of(run(chat(events=True), seen(events)), "status")
+    ended = [status for status in statuses if status["done"]]
+    assert [status.get("count") for status in ended] == [2, None]
+    assert ended[1]["action"] != ended[0]["action"]
+    assert ended[1]["description"] == "The search failed"

@@ -225,6 +225,10 @@ async def test_a_whole_turn_answers_with_numbers_and_reports_its_searches(host: 
     assert "[1]" in text_of(answer)
     assert answer.structured_content["citations"][0]["verdict"] == "ok"
     assert any("searching" in step for step in steps)
+    names_of_links = [part.name for part in answer.content if part.type == "resource_link"]
+    assert names_of_links
+    assert all(name.split()[0] in text_of(answer) for name in names_of_links)
+    assert names_of_links[0].startswith("[1] ")
 
 
 async def test_progress_of_a_tool_is_reported_while_it_works(host: Host) -> None:
@@ -260,6 +264,8 @@ async def test_a_server_of_one_assistant_asks_it_and_refuses_another(host: Host)
                 if tool.name == "ask"
             ]
             assert schema["required"] == ["question"]
+            if not fixed:
+                assert "- tea: " in schema["properties"]["assistant"]["description"]
             answer = await structured(connected, "ask", question)
             assert answer["assistant_id"] == "tea"
             other = await connected.call_tool("ask", {**question, "assistant": "coffee"})

@@ -480,12 +480,25 @@ def test_an_issuer_has_one_entry_that_may_accept_several_audiences(serve: Serve)
 
 
 def test_an_mcp_client_without_a_key_is_led_to_the_public_address(serve: Serve) -> None:
-    with serve(public_url="https://tea.example") as served, served.client("") as client:
+    jwt = [{"issuer": "https://one.example", "audience": "mcp", "secret": "s" * 40}]
+    with (
+        serve(public_url="https://tea.example", auth={"jwt": jwt}) as served,
+        served.client("") as client,
+    ):
         refused = client.post("/mcp", json={}, headers={"host": "tea.example"})
         metadata = "https://tea.example/.well-known/oauth-protected-resource/mcp"
         assert f'resource_metadata="{metadata}"' in refused.headers["www-authenticate"]
         named = client.get("/.well-known/oauth-protected-resource/mcp").json()
         assert named["resource"] == "https://tea.example/mcp"
+        assert named["authorization_servers"] == ["https://one.example"]
+
+
+def test_an_mcp_client_is_not_led_to_a_sign_in_that_does_not_exist(serve: Serve) -> None:
+    with serve() as served, served.client("") as client:
+        refused = client.post("/mcp", json={})
+        assert refused.status_code == 401
+        assert "resource_metadata" not in refused.headers["www-authenticate"]
+        assert client.get("/.well-known/oauth-protected-resource/mcp").status_code == 404
 
 
 def test_an_author_whose_key_lists_assistants_sees_the_problems_of_these_alone(

@@ -223,3 +223,88 @@ def test_a_task_that_a_language_model_answers_counts_as_a_turn(serve: Serve) -> 
         answers = [client.post("/v1/chat/completions", json=body) for _ in range(4)]
     statuses = [answer.status_code for answer in answers]
     assert (statuses[:2], statuses[3]) == ([200, 200], 429)
+
+
+def test_an_unknown_address_is_no_unknown_model(client: OpenAI, served: Served) -> None:
+    with pytest.raises(openai.NotFoundError) as missing:
+        client.files.list()
+    assert missing.value.code == "unknown_url"
+    assert "POST /v1/chat/completions" in missing.value.message
+    with served.client() as other:
+        answer = other.post("/chat/completions", json={})
+    assert "did you mean /v1/chat/completions" in answer.json()["detail"]
+
+
+def test_a_model_with_a_prefix_is_answered_with_the_one_that_was_meant(client: OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="did you mean 'tea'") as missing:
+        client.chat.completions.create(model="openai/tea", messages=QUESTION)
+    assert missing.value.code == "model_not_found"
+    with pytest.raises(openai.NotFoundError) as hidden:
+        client.chat.completions.create(model="openai/hidden", messages=QUESTION)
+    assert "did you mean" not in str(hidden.value)
+
+
+def test_models_have_names_and_descriptions(served: Served) -> None:
+    with served.client() as client:
+        (tea,) = [m for m in client.get("/v1/models/").json()["data"] if m["id"] == "tea"]
+        assert (tea["name"], tea["description"]) == ("Tea", "All about tea")
+        assert client.get("/v1/models/tea").json() == tea
+
+
+def test_an_error_names_the_part_of_the_request(client: OpenAI) -> None:
+    messages: Any = [*QUESTION, {"role": "user", "content": None}]
+    with pytest.raises(openai.BadRequestError) as wrong:
+        client.chat.completions.create(model="tea", messages=messages)
+    assert wrong.value.param == "messages[1].content"
+
+
+def test_clients_can_read_whether_an_answer_cites_a_source(client: OpenAI) -> None:
+    whole = client.chat.completions.create(model="tea", messages=QUESTION)
+    assert whole.to_dict()["groundhook"] == {"grounded": True}
+    chunks = client.chat.completions.create(model="tea", messages=QUESTION, stream=True)
+    *_, last = [chunk.to_dict() for chunk in chunks if chunk.choices]
+    assert last["groundhook"] == {"grounded": True}
+
+
+@pytest.mark.parametrize("form", ["float", "base64"])
+def test_the_embedding_model_of_the_app_embeds_texts(client: OpenAI, form: Any) -> None:
+    made = client.embeddings.create(model="default", input=["tea", "coffee"], encoding_format=form)
+    one, two = [item.embedding for item in made.data]
+    assert len(one) == len(two) > 100
+    if form == "float":
+        assert sum(a * a for a in one) == pytest.approx(1, abs=1e-3)
+    with pytest.raises(openai.NotFoundError, match="default"):
+        client.embeddings.create(model="text-embedding-3-small", input="tea")
+    with pytest.raises(openai.BadRequestError, match="tokens are not accepted"):
+        client.embeddings.create(model="default", input=[[1, 2, 3]])
+
+
+def test_completions_without_a_chat_are_refused_with_what_to_use(client: OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match="use POST /v1/chat/completions"):
+        client.completions.create(model="tea", prompt="all teas")
+
+
+def test_browsers_may_send_the_headers_of_openais_and_mcps_clients(serve: Serve) -> None:
+    headers = "authorization,x-stainless-lang,mcp-protocol-version,mcp-session-id"
+    asked = {
+        "origin": "https://shop.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": headers,
+    }
+    with serve(origins=["https://shop.example"]) as served, served.client("") as client:
+        allowed = client.options("/v1/chat/completions", headers=asked)
+        refused = client.options("/mcp", headers={**asked, "origin": "https://evil.example"})
+    assert allowed.status_code == 200
+    assert allowed.headers["access-control-allow-headers"] == headers
+    assert refused.status_code == 400
+
+
+def test_a_task_is_recognised_by_its_prompt_on_any_connection(served: Served) -> None:
+    text = "### Task:\nGenerate a title.\n<chat_history>\nUSER: Which teas?\n</chat_history>\n"
+    text += '{ "title": "…" }'
+    body = {"model": "tea", "messages": [{"role": "user", "content": text}]}
+    with served.client() as client:
+        answered = client.post("/v1/chat/completions", json=body)
+    assert json.loads(answered.json()["choices"][0]["message"]["content"]) == {
+        "title": "Which teas?"
+    }

@@ -1,13 +1,14 @@
 """OpenAI's chat completions, with Open WebUI's events in the same chunks. Pure.
 
-Markers become numbers. Offsets of annotations count code points of the text as it is sent. With
-`events`, sources are `event` objects and annotations are omitted, since Open WebUI lists each
-annotation as one more source.
+Markers become numbers. Offsets of annotations count code points of the text as it is sent. All
+annotations are in one chunk behind the text, because the stream helper of OpenAI's client for
+JavaScript keeps those of the last chunk only. With `events`, sources are `event` objects and
+annotations are omitted, since Open WebUI lists each annotation as one more source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -42,6 +43,7 @@ from groundhook.host.output.dialects.places import address
 DONE = "[DONE]"
 BROKEN = "the answer is incomplete: its process ended"
 FINISHES = frozenset({"stop", "length", "content_filter"})
+Step = SearchStart | SearchFound | SearchComplete | ToolStart | ToolResult
 TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are shown
 
 
@@ -49,18 +51,21 @@ TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are s
 class Sent:
     """The state of the fold. `label` is shown in the place of `marker`, whose text comes next;
     `open` are searches and tools under way, `finish` is set when the answer is complete. `writer`
-    is the hook's message that the last text belongs to ("": the answer), `tail` its end."""
+    is the hook's message that the last text belongs to ("": the answer), `tail` its end.
+    `annotations` are those that are not sent yet, `annotated` is the number of all."""
 
     length: int = 0
     writer: str = ""
     tail: str = ""
     numbers: Numbers = Numbers()
     names: tuple[str, ...] = ()
-    annotations: int = 0
+    annotated: int = 0
+    annotations: tuple[dict[str, Any], ...] = ()
     marker: str = ""
     label: str = ""
-    annotated: Item | None = None
+    cited: Item | None = None
     open: tuple[tuple[str, openwebui.Status], ...] = ()
+    found: Mapping[str, int] = field(default_factory=dict)  # items, by search
     messages: hook_messages.Messages = field(default_factory=dict)
     begun: bool = False
     finish: str = ""
@@ -87,14 +92,8 @@ class OpenAIChat:
         match event:
             case StreamStart():
                 return self._begun(state)
-            case SearchStart():
-                return self._opened(state, event.search_id, openwebui.searching(event))
-            case SearchComplete():
-                return self._closed(state, event.search_id, openwebui.searched(event))
-            case ToolStart():
-                return self._opened(state, event.call_id, openwebui.calling(event))
-            case ToolResult():
-                return self._closed(state, event.call_id, openwebui.called(event))
+            case SearchStart() | SearchFound() | SearchComplete() | ToolStart() | ToolResult():
+                return self._status(state, event) if self.events else (state, ())
             case Text():
                 return self._text(state, event.delta)
             case CitationSeen():
@@ -103,13 +102,16 @@ class OpenAIChat:
                 return self._message(state, event)
             case Failed():
                 closed, pieces = self._all_closed(state)
-                return replace(closed, failed=True), [*pieces, Piece(error_body(event))]
+                annotated, notes = self._all_annotated(closed)
+                failed = replace(annotated, failed=True)
+                return failed, [*pieces, *notes, Piece(error_body(event))]
+            case Reasoning():
+                # A key of other services, which clients read for a model that thinks first.
+                return state, (self._chunk({"reasoning_content": event.delta}),)
             case StreamEnd():
                 return self._ended(state, event)
             case (
-                SearchFound()
-                | Reasoning()
-                | ToolProgress()
+                ToolProgress()
                 | DocumentsSearchStarted()
                 | DocumentsSearchCompleted()
                 | Trace()
@@ -123,7 +125,8 @@ class OpenAIChat:
         done = Piece(DONE)
         if state.finish:
             return (done,)
-        _, pieces = self._all_closed(state)
+        closed, pieces = self._all_closed(state)
+        pieces += self._all_annotated(closed)[1]
         broken = Piece(error_body(Failed(code="internal", message=BROKEN)))
         return [*pieces, broken, done]
 
@@ -137,8 +140,8 @@ class OpenAIChat:
         if not state.marker:
             return self._sent(state, delta)
         before, marker, after = delta.partition(state.marker)
-        item, label = state.annotated, state.label
-        cleared = replace(state, marker="", label="", annotated=None)
+        item, label = state.cited, state.label
+        cleared = replace(state, marker="", label="", cited=None)
         if not marker:
             return self._sent(cleared, delta)
         sent, pieces = self._sent(cleared, before + label + after)
@@ -146,9 +149,9 @@ class OpenAIChat:
             return sent, pieces
         # Offsets count the text as sent, in which the label has replaced the marker.
         start = sent.length - len(label) - len(after)
-        annotation = self._annotation(state.annotations, item, start, start + len(label))
-        counted = replace(sent, annotations=state.annotations + 1)
-        return counted, [*pieces, self._chunk({"annotations": [annotation]})]
+        annotation = self._annotation(state.annotated, item, start, start + len(label))
+        noted = (*state.annotations, annotation)
+        return replace(sent, annotated=state.annotated + 1, annotations=noted), pieces
 
     def _sent(self, state: Sent, text: str, writer: str = "") -> tuple[Sent, Sequence[Piece]]:
         """Send text. A hook's message and the answer beside it are paragraphs of their own."""
@@ -163,14 +166,12 @@ class OpenAIChat:
     def _cited(self, state: Sent, event: CitationSeen) -> tuple[Sent, Sequence[Piece]]:
         if event.item is None:
             label = shown(event, 0, self.citations, "")
-            return replace(state, marker=event.marker, label=label, annotated=None), ()
+            return replace(state, marker=event.marker, label=label, cited=None), ()
         numbers, number = state.numbers.with_item(event.item)
         url = address(event.item, self.public_url)
         label = shown(event, number, self.citations, url)
-        annotated = None if self.events or not label else event.item
-        cited = replace(
-            state, marker=event.marker, label=label, annotated=annotated, numbers=numbers
-        )
+        noted = None if self.events or not label else event.item
+        cited = replace(state, marker=event.marker, label=label, cited=noted, numbers=numbers)
         if not self.events or numbers is state.numbers:
             return cited, ()
         wanted = url if event.item.type == "web" else event.item.title or url
@@ -199,18 +200,29 @@ class OpenAIChat:
         text, _ = hook_messages.added_text(state.messages.get(event.message_id), now)
         return self._sent(held, text, event.message_id)
 
+    def _status(self, state: Sent, event: Step) -> tuple[Sent, Sequence[Piece]]:
+        match event:
+            case SearchStart():
+                return self._opened(state, event.search_id, openwebui.searching(event))
+            case SearchFound():
+                found = {**state.found, event.search_id: state.found.get(event.search_id, 0) + 1}
+                return replace(state, found=found), ()
+            case SearchComplete():
+                searched = openwebui.searched(event, state.found.get(event.search_id, 0))
+                return self._closed(state, event.search_id, searched)
+            case ToolStart():
+                return self._opened(state, event.call_id, openwebui.calling(event))
+            case ToolResult():
+                return self._closed(state, event.call_id, openwebui.called(event))
+
     def _opened(
         self, state: Sent, id: str, status: openwebui.Status
     ) -> tuple[Sent, Sequence[Piece]]:
-        if not self.events:
-            return state, ()
         return replace(state, open=(*state.open, (id, status))), (self._event(status.event()),)
 
     def _closed(
         self, state: Sent, id: str, status: openwebui.Status
     ) -> tuple[Sent, Sequence[Piece]]:
-        if not self.events:
-            return state, ()
         still = tuple(each for each in state.open if each[0] != id)
         return replace(state, open=still), (self._event(status.event()),)
 
@@ -218,13 +230,22 @@ class OpenAIChat:
         ended = [self._event(replace(status, done=True).event()) for _, status in state.open]
         return replace(state, open=()), ended
 
+    def _all_annotated(self, state: Sent) -> tuple[Sent, list[Piece]]:
+        if not state.annotations:
+            return state, []
+        chunk = self._chunk({"annotations": list(state.annotations)})
+        return replace(state, annotations=()), [chunk]
+
     def _ended(self, state: Sent, event: StreamEnd) -> tuple[Sent, Sequence[Piece]]:
         # Models and hooks name others, which clients of this API do not know.
         finish = event.finish_reason if event.finish_reason in FINISHES else "stop"
         closed, pieces = self._all_closed(state)
+        closed, notes = self._all_annotated(closed)
+        pieces += notes
         if state.failed:  # clients read a finish_reason as the end of a whole answer
             return replace(closed, finish=finish), pieces
-        pieces.append(self._chunk({}, finish))
+        last = self._chunk({}, finish)
+        pieces.append(Piece({**last.data, "groundhook": judgement(event)}))
         if self.usage:
             pieces.append(Piece({**self._base(), "choices": [], "usage": tokens(event.usage)}))
         return replace(closed, finish=finish), pieces
@@ -245,6 +266,14 @@ class OpenAIChat:
         choice = {"index": 0, "delta": {}, "finish_reason": None}
         # Open WebUI reads the key `event`; SDKs accept keys of a chunk that they do not know.
         return Piece({**self._base(), "choices": [choice], "event": event})
+
+
+def judgement(event: StreamEnd) -> dict[str, Any]:
+    """Return what the host says of the answer, for the key `groundhook` of clients that read it."""
+    judged = event.model_dump(
+        mode="json", include={"certainty", "claims"}, exclude_none=True, exclude_defaults=True
+    )
+    return {"grounded": event.grounded, **judged}
 
 
 def error_body(failed: Failed) -> dict[str, Any]:
@@ -271,31 +300,41 @@ def tokens(usage: Usage) -> dict[str, int]:
 def completion(pieces: Iterable[Piece]) -> dict[str, Any]:
     """Return the chunks of an answer as one `chat.completion`; the error alone if the turn failed
     before any text."""
-    text: list[str] = []
-    annotations: list[dict[str, Any]] = []
-    base: dict[str, Any] = {}
-    finish, usage, error = "stop", tokens(Usage()), None
+    deltas: list[Mapping[str, Any]] = []
+    last: dict[str, Any] = {"usage": tokens(Usage())}
+    finish, error = "stop", None
     for piece in pieces:
         if piece.data == DONE:
             continue
         if "error" in piece.data:
             error = piece.data
             continue
-        base = {key: piece.data[key] for key in ("id", "created", "model")}
-        usage = piece.data.get("usage") or usage
+        last |= piece.data
         for choice in piece.data["choices"]:
-            text.append(choice["delta"].get("content") or "")
-            annotations += [_drop_index(each) for each in choice["delta"].get("annotations", ())]
+            deltas.append(choice["delta"])
             finish = choice["finish_reason"] or finish
-    if error and not "".join(text):
+    message = _message(deltas)
+    if error and not message["content"]:
         return dict(error)
     if error:  # the text is not whole
         finish = "length"
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(text), "refusal": None}
-    if annotations:
-        message["annotations"] = annotations
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
-    return {**base, "object": "chat.completion", "choices": [choice], "usage": usage}
+    kept = ("id", "created", "model", "usage", "groundhook")
+    whole = {key: last[key] for key in kept if key in last}
+    return {**whole, "object": "chat.completion", "choices": [choice]}
+
+
+def _message(deltas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the deltas as one message."""
+    text: dict[str, str] = {"content": "", "reasoning_content": ""}
+    listed: dict[str, list[Any]] = {"annotations": []}
+    for delta in deltas:
+        for key in text:
+            text[key] += delta.get(key) or ""
+        for key, entries in listed.items():
+            entries += [_drop_index(each) for each in delta.get(key, ())]
+    given = {key: value for key, value in {**text, **listed}.items() if value}
+    return {"role": "assistant", "content": "", "refusal": None, **given}
 
 
 def _drop_index(annotation: dict[str, Any]) -> dict[str, Any]:

@@ -44,12 +44,14 @@ def searching(event: SearchStart) -> Status:
     return Status("knowledge_search", f"Searching {PLACES[event.search_type]}: {event.query}")
 
 
-def searched(event: SearchComplete) -> Status:
-    """Return the status of a search that ended."""
+def searched(event: SearchComplete, found: int) -> Status:
+    """Return the status of a search that ended, with `found` items. The total of the event counts
+    all matches, most of which nobody reads."""
     if event.error:
         # Why it failed is for authors: readers cannot do anything about it.
-        return Status("sources_retrieved", "The search failed", done=True, count=0)
-    return Status("sources_retrieved", f"Found {event.total}", done=True, count=event.total)
+        return Status("search_failed", "The search failed", done=True)
+    # Open WebUI writes its own sentence for `sources_retrieved`, of the count alone.
+    return Status("sources_retrieved", f"Found {found}", done=True, count=found)
 
 
 def calling(event: ToolStart) -> Status:
@@ -81,7 +83,7 @@ def task_of(text: str, header: str) -> Task | None:
     """Return which task a request is, by the header of its connection or its only message; None
     for a question."""
     # Without the header, which a connection may send, only the prompt's first line tells.
-    if not header and not text.lstrip().startswith(_TASK):
+    if not header and not is_task(text):
         return None
     # The examples of a task's output are at its end: `{ "title": "your title here" }`.
     wanted = f"{header} {text if not header else ''}".lower()
@@ -95,6 +97,17 @@ def task_of(text: str, header: str) -> Task | None:
         ("query_generation", "queries"),
     )
     return next((task for name, task in names if name in wanted), "other")
+
+
+def is_task(text: str) -> bool:
+    """Return whether a text begins as the prompts of tasks do."""
+    return text.lstrip().startswith(_TASK)
+
+
+def quotes_chat(text: str) -> bool:
+    """Return whether a text is the prompt of a task that quotes a conversation, as no person writes
+    it."""
+    return is_task(text) and "<chat_history>" in text and "</chat_history>" in text
 
 
 def answer_task(task: Task, text: str, assistant: str) -> str:

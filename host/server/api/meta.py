@@ -185,7 +185,7 @@ async def me(call: Call) -> Response:
 async def assistants(call: Call) -> Response:
     """Return the assistants that the caller may use, and the one that a newcomer asks first."""
     offered = call.serving.offered(call.caller)
-    listed = [_info(call, id) for id in offered]
+    listed = [assistant_info(call, id) for id in offered]
     first = first_assistant(call.serving.host.app, offered)
     return Response(line({"assistants": listed, "first": first}), media_type="application/json")
 
@@ -194,10 +194,12 @@ async def assistant(call: Call) -> Response:
     """Return one assistant."""
     id = call.request.path_params["assistant"]
     call.serving.package(call.caller, id)
-    return Response(line(_info(call, id)), media_type="application/json")
+    return Response(line(assistant_info(call, id)), media_type="application/json")
 
 
-def _info(call: Call, id: str) -> AssistantInfo:
+def assistant_info(call: Call, id: str) -> AssistantInfo:
+    """Return an assistant with its texts in the language of the request; its id alone if its files
+    are invalid."""
     host = call.serving.host
     try:
         package = host.app.package(id)

@@ -12,18 +12,20 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import NotSupported, UsageError
+from groundhook.core.errors import NotSupported, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.server_settings import ServerSettings
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.turn import Message, TurnOptions
+from groundhook.host.config.package import Package
 from groundhook.host.output.dialects.numbering import CitationStyle
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
-from groundhook.host.output.dialects.openwebui import answer_task, task_of
+from groundhook.host.output.dialects.openwebui import answer_task, quotes_chat, task_of
 from groundhook.host.server import request_body
+from groundhook.host.server.api.meta import assistant_info
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
 from groundhook.host.server.identity.caller import Caller
-from groundhook.host.server.problems import KINDS
+from groundhook.host.server.problems import KINDS, Refused, WrongRequest
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.running import ServerTurn
@@ -74,19 +76,43 @@ class ChatRequest(Value):
 
 async def models(call: Call) -> Response:
     """Return the assistants as models."""
-    listed = [_model(id) for id in call.serving.offered(call.caller)]
+    listed = [_model(call, id) for id in call.serving.offered(call.caller)]
     return JSONResponse({"object": "list", "data": listed})
 
 
 async def model(call: Call) -> Response:
     """Return one assistant as a model."""
     id = call.request.path_params["model"]
-    call.serving.package(call.caller, id)
-    return JSONResponse(_model(id))
+    if not id:  # `/v1/models/`, which some clients write
+        return await models(call)
+    offered_package(call, call.caller, id)
+    return JSONResponse(_model(call, id))
 
 
-def _model(id: str) -> dict[str, Any]:
-    return {"id": id, "object": "model", "created": 0, "owned_by": "groundhook"}
+def _model(call: Call, id: str) -> dict[str, Any]:
+    info = assistant_info(call, id)
+    return {
+        "id": id,
+        "object": "model",
+        "created": 0,
+        "owned_by": "groundhook",
+        "name": info.name or id,
+        "description": info.description,
+    }
+
+
+def offered_package(call: Call, caller: Caller, id: str) -> Package:
+    """Return an assistant that the caller may use. Raises UnknownName, ConfigError; Refused
+    with the one that was meant, where a client puts a prefix before its id (`openai/docs`)."""
+    try:
+        return call.serving.package(caller, id)
+    except UnknownName:
+        meant = id.rpartition("/")[2] or id
+        if meant != id and meant in call.serving.offered(caller):
+            raise Refused(
+                "unknown_name", f"there is no assistant {id[:80]!r}: did you mean {meant!r}?"
+            ) from None
+        raise
 
 
 async def chat_completions(call: Call) -> ASGIApp:
@@ -97,7 +123,7 @@ async def chat_completions(call: Call) -> ASGIApp:
         raise NotSupported("n: only one answer is given")
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
-    package = call.serving.package(caller, wanted.model)
+    package = offered_package(call, caller, wanted.model)
     read = _read_messages(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: _header(ignored)} if ignored else {}
@@ -154,12 +180,14 @@ def _fold(
 def _wants_events(call: Call, own: Extension) -> bool:
     if own.events is not None:
         return own.events == "openwebui"
-    client = call.request.headers.get("x-groundhook-client", call.caller.client)
-    return client == "openwebui" or _is_openwebui(call)
+    return _is_openwebui(call)
 
 
 def _is_openwebui(call: Call) -> bool:
-    return any(name.startswith("x-openwebui-") for name in call.request.headers)
+    client = call.request.headers.get("x-groundhook-client", call.caller.client)
+    return client == "openwebui" or any(
+        name.startswith("x-openwebui-") for name in call.request.headers
+    )
 
 
 def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnOptions:
@@ -200,7 +228,11 @@ def _read_messages(given: Sequence[Mapping[str, Any]], system: str) -> _Conversa
             continue
         elif role not in ("user", "assistant"):
             raise UsageError(f"messages[{n}].role: should be 'system', 'user' or 'assistant'")
-        message, _ = request_body.validate_body(Message, {"role": role, "content": content})
+        if content is None:
+            raise WrongRequest(f"messages[{n}].content: should be text or a list of parts")
+        message, _ = request_body.validate_body(
+            Message, {"role": role, "content": content}, f"messages[{n}]"
+        )
         ignored += [f"messages[{n}].{key}" for key in each if key not in ("role", "content")]
         messages.append(message)
     return _Conversation(tuple(messages), tuple(ignored))
@@ -216,7 +248,10 @@ def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:
     header = call.request.headers.get("x-groundhook-task", "")
     if header:
         return task_of(messages[-1].text, header)
-    if not _is_openwebui(call) or wanted.stream or len(messages) != 1:
+    if wanted.stream or len(messages) != 1:
+        return None
+    # A connection without a header or a key of its own is recognised by the prompts of tasks.
+    if not _is_openwebui(call) and not quotes_chat(messages[0].text):
         return None
     return task_of(messages[0].text, "")
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from groundhook.core.types.chats import Feedback
 from groundhook.host.output.dialects.native import Answer
 from groundhook.host.server.api import chats as chat_api
+from groundhook.host.server.api import embeddings as embeddings_api
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import openai as openai_api
 from groundhook.host.server.api import sources as sources_api
 from groundhook.host.server.api import tools as tool_api
 from groundhook.host.server.api import turns as turn_api
 from groundhook.host.server.api.chats import Again, ChatChanges, ChatTurn, NewChat
+from groundhook.host.server.api.embeddings import EmbeddingsRequest
 from groundhook.host.server.api.meta import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.api.openai import ChatRequest
 from groundhook.host.server.mcp import http as mcp_http
@@ -373,7 +375,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/v1/models/{model}",
+        path="/v1/models/{model:path}",
         handler=openai_api.model,
         part="openai",
         about="One assistant, as a model.",
@@ -389,5 +391,24 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         scope="chat",
         shape="openai",
         body=ChatRequest,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/embeddings",
+        handler=embeddings_api.embeddings,
+        part="openai",
+        about="Vectors of texts, by the app's embedding model.",
+        scope="search",
+        shape="openai",
+        body=EmbeddingsRequest,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/completions",
+        handler=embeddings_api.completions,
+        part="openai",
+        about="Refused: assistants answer chats, at `/v1/chat/completions`.",
+        scope="chat",
+        shape="openai",
     ),
 )

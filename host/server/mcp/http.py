@@ -113,6 +113,8 @@ async def _admitted(call: Call) -> AsyncIterator[None]:
 async def metadata(call: Call) -> Response:
     """Return where clients of the MCP server sign in (RFC 9728)."""
     issuers = [entry.issuer for entry in call.serving.settings.auth.jwt]
+    if not issuers:  # the standard wants at least one; clients would look for it here
+        raise Refused("unknown_name", "callers have keys of this server; none signs in elsewhere")
     return JSONResponse(
         {
             "resource": f"{call.public_url}{PATH}",

@@ -21,13 +21,22 @@ from pydantic import BaseModel
 from groundhook.core.audience import NOT_PERMITTED, TOOL_FAILED, for_readers
 from groundhook.core.errors import HostError, NotPermitted, UnknownName, UsageError
 from groundhook.core.exception_groups import unwrap_exception_groups
-from groundhook.core.types.events import Cited, Event, SearchComplete, SearchStart, ToolProgress
+from groundhook.core.types.events import (
+    CitationSeen,
+    Cited,
+    Event,
+    SearchComplete,
+    SearchFound,
+    SearchStart,
+    ToolProgress,
+)
 from groundhook.core.types.tools import ABOUT_THE_REQUEST, ToolInfo, ToolOutcome
 from groundhook.host.app.host import Host
 from groundhook.host.app.requests import validated
 from groundhook.host.output.dialects import fold, native
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
+from groundhook.host.search.citations import index
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.sources import McpSources, Unavailable
 from groundhook.host.server.mcp.values import (
@@ -59,6 +68,8 @@ async def ask(
     whole = native.Whole()
     chat = OpenAIChat(id="", model="", created=0, public_url=public_url)
     gathered, sent, text, steps = whole.begin(), chat.begin(), "", 0
+    found = 0
+    cited: dict[int, tuple[str, str]] = {}
     async with (
         caller.admit(),
         host.stream(assistant, question, identity=caller.identity) as events,
@@ -70,17 +81,21 @@ async def ask(
             gathered, _ = whole.step(gathered, seen)
             sent, pieces = chat.step(sent, seen)
             text += _content(pieces)
+            if isinstance(seen, CitationSeen) and seen.item is not None:
+                _, number = sent.numbers.with_item(seen.item)
+                link = _link(index.cited(seen.marker, seen.verdict, seen.item))
+                cited.setdefault(number, (link, f"[{number}] {seen.item.title or link}"))
+            found += isinstance(seen, SearchFound)
             if isinstance(seen, SearchStart | SearchComplete):
                 steps += 1
-                await report(steps, None, _step_of(seen))
+                await report(steps, None, _step_of(seen, found))
     answer = native.answer(gathered)
     if answer.error is not None and not text:
         return McpAnswer(text=answer.error.message, failed=True)
-    cited = [(_link(one), one.title) for one in answer.citations if _link(one)]
     return McpAnswer(
         text=text,
         structured=answer.model_dump(mode="json"),
-        links=list(dict.fromkeys(cited)),
+        links=[(link, name) for link, name in cited.values() if link],
     )
 
 
@@ -93,10 +108,11 @@ def _content(pieces: Sequence[fold.Piece]) -> str:
     )
 
 
-def _step_of(event: SearchStart | SearchComplete) -> str:
+def _step_of(event: SearchStart | SearchComplete, found: int) -> str:
+    """Return the words for a step; `found` items have been found so far."""
     if isinstance(event, SearchStart):
         return f"searching: {event.query}"
-    return "the search failed" if event.error else f"found {event.total}"
+    return "the search failed" if event.error else f"{found} sources found so far"
 
 
 def _link(cited: Cited) -> str:
@@ -111,6 +127,8 @@ def _link(cited: Cited) -> str:
     return f"{RESOURCES}kb/{cited.collection}/{quote(cited.document_id)}"
 
 
+LONGEST_ABOUT = 200  # characters of the description of an assistant
+LONGEST_LIST = 8000
 _UNREPORTED = 64  # events of progress that wait for a slow client
 _OPTIONAL = ("batch_fetch", "search_documents")  # the app's own tools of these names replace them
 
@@ -261,12 +279,14 @@ class McpTools:
     def _own_tools(self, caller: McpCaller) -> list[OfferedTool]:
         question = AskArguments.model_json_schema()
         known = caller.assistants_of(self.host)
+        question["properties"]["assistant"]["description"] += self._described(known)
         if caller.assistant:
             question["properties"].pop("assistant")
         elif len(known) == 1:
             question["properties"]["assistant"] |= {"enum": known, "default": known[0]}
         else:
             question["properties"]["assistant"]["enum"] = known
+            question["properties"]["assistant"].pop("default", None)
             question["required"] = ["question", "assistant"]
         tools = [
             OfferedTool(
@@ -281,6 +301,16 @@ class McpTools:
         if self.connector:
             tools += self._source_tools(caller)
         return tools
+
+    def _described(self, assistants: Sequence[str]) -> str:
+        """Return what the assistants are for, a line for each."""
+        lines: list[str] = []
+        for id in assistants:
+            with suppress(HostError):  # its files are invalid: a call reports it
+                package = self.host.app.package(id)
+                about = " ".join(f"{package.name}. {package.description}".split())
+                lines.append(f"\n- {id}: {about[:LONGEST_ABOUT]}")
+        return "".join(lines)[:LONGEST_LIST]
 
     def _source_tools(self, caller: McpCaller) -> list[OfferedTool]:
         web = self.sources.searches_web(caller)
