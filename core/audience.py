@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, assert_never
 
 from groundhook.core.addresses import shared
+from groundhook.core.errors import ContractBroken
 from groundhook.core.types.base import Value
 from groundhook.core.types.events import (
     STOPPED,
@@ -55,6 +56,8 @@ def for_readers(event: Event) -> Event | None:
             return None
         case Failed():
             message = SENTENCES.get(event.code, TURN_FAILED)
+            if event.code == ContractBroken.code:  # what the client demanded, and its own answer
+                message = event.message
             bare = Failed(code=event.code, message=message)
             return bare.model_copy(update={"turn_id": event.turn_id, "at_ms": event.at_ms})
         case SearchComplete():

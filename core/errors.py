@@ -31,7 +31,8 @@
     │   ├── ModelContextExceeded  the request is longer than the model's context
     │   ├── ModelStalled
     │   ├── ModelTruncated
-    │   └── ModelGarbled
+    │   ├── ModelGarbled
+    │   └── ContractBroken     the answer does not have the form that its client demanded
     ├── ServerError            an MCP server cannot be used; the message names the server
     │   ├── ServerNotConfigured   its command or its address does not exist
     │   ├── ServerUnreachable     it cannot be started or reached, or ended early
@@ -328,6 +329,12 @@ class ModelTruncated(ModelError):
     """The connection ended before the answer did."""
 
     code = "model_truncated"
+
+
+class ContractBroken(ModelError):
+    """The answer does not have the form that the client demanded: JSON of a schema, a call."""
+
+    code = "contract_broken"
 
 
 class ModelGarbled(ModelError):

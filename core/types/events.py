@@ -309,6 +309,13 @@ class StreamEnd(_Event):
             " tokens"
         ),
     )
+    tool_calls: tuple[dict[str, Any], ...] = Field(
+        default=(),
+        description=(
+            "Calls of the client's own tools, with which the turn ended: {id, type: `function`,"
+            " function: {name, arguments}}"
+        ),
+    )
     grounded: bool | None = Field(
         default=None,
         description=(

@@ -19,6 +19,7 @@ from groundhook.core.ports import Delegates, Warn
 from groundhook.core.problems import Problem, by_file
 from groundhook.core.settings import Settings
 from groundhook.core.tool_ports import Collections
+from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, Warned
 from groundhook.core.types.search import SearchRequest, SearchResult
 from groundhook.core.types.tables import Exported
@@ -102,16 +103,19 @@ class Host:
         connector: str | Sequence[str] | None = None,
         identity: Identity | Mapping[str, Any] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
+        contract: Contract = NO_CONTRACT,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Return a context manager that runs one turn and yields its events; leaving the block
         stops what is still running. `messages` is the conversation or one user message. With
-        several `connector`s the next one answers when one cannot be reached. Entering raises
+        several `connector`s the next one answers when one cannot be reached. `contract` is the form
+        that the answer must have. Entering raises
         UnknownName, ConfigError and TooManyTurns; later failures are `error` events."""
         request = Request(
             assistant_id=assistant_id,
             messages=conversation(messages, self.app.settings.turns),
             options=turn_options(search, connector, options),
             identity=validated(Identity, identity or {}, "identity"),
+            contract=contract,
         )
         return open_turn(self.runtime, self.turns, request)
 

@@ -11,6 +11,7 @@ import anyio
 
 from groundhook.core.errors import UnknownName, UsageError
 from groundhook.core.types.chats import Chat, ChatMessage, Feedback, Owner, StoredTurn
+from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.requests import conversation, turn_options, validated
@@ -38,6 +39,7 @@ class OpenChat:
     id: str
     is_kept: bool  # whether the store has it; it does from the first message on
     request: RequestKey | None = None  # of the next turn, for a server whose clients repeat it
+    contract: Contract = NO_CONTRACT  # of the next turns
     _running: TurnRecorder | None = None
 
     @asynccontextmanager
@@ -45,18 +47,22 @@ class OpenChat:
         self,
         message: Question,
         *,
+        after: str = "",
         search: bool | None = None,
         connector: str | Sequence[str] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Return a context manager that asks the next question, as text or parts, and yields the
-        events of its turn. Leaving the block stops what is still running; the text so far is
-        stored. Raises ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then
-        nothing is stored."""
+        events of its turn. `after` is the id of an earlier answer, behind which the question begins
+        a branch. Leaving the block stops what is still running; the text so far is stored. Raises
+        ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then nothing is
+        stored."""
         overrides = turn_options(search, connector, options)
         question = self._make_question(message, "")
         leaf = await self._store_chat()
-        question = question.model_copy(update={"parent": leaf})
+        if after:
+            await self._find_message(after)
+        question = question.model_copy(update={"parent": after or leaf})
         async with self._run_turn(question, overrides, first=not leaf) as events:
             yield events
 
@@ -198,6 +204,7 @@ class OpenChat:
             conversation=Conversation(
                 answer_id=turn.answer_id, sources=sources(path), newest=newest, omitted=omitted
             ),
+            contract=self.contract,
             turn_id=turn.id,
         )
 

@@ -17,6 +17,7 @@ from groundhook.core.errors import StorageError, UnknownName
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.json_lines import line
 from groundhook.core.types.chats import ChatMessage, Owner, StoredTurn
+from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import EVENT, Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.requests import conversation
@@ -68,6 +69,7 @@ class StoredTurns:
         *,
         identity: Identity,
         options: TurnOptions,
+        contract: Contract = NO_CONTRACT,
         request: RequestKey | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Run a turn without a chat, as `Host.stream` does, and store its events while it runs, so
@@ -79,6 +81,7 @@ class StoredTurns:
             messages=conversation(messages, runtime.app.settings.turns),
             options=options,
             identity=identity,
+            contract=contract,
         )
 
         async def make_request(turn: StoredTurn) -> Request:

@@ -3,7 +3,7 @@ send it their results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -88,7 +88,7 @@ class Tooling:
     """The tools of a turn, and how their calls run: in at most `rounds` rounds, or without `loop`
     in one round, after which the model does not answer again. The model gets at most `result_bytes`
     of each result. Citable results are put between lines with `fence`; `ask_to_cite`: the model is
-    instructed to cite them."""
+    instructed to cite them. `client` are the client's own tools: a call of one ends the turn."""
 
     toolbox: Toolbox
     scope_of: ScopeOf
@@ -97,6 +97,11 @@ class Tooling:
     fence: str
     loop: bool = True
     ask_to_cite: bool = True
+    client: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def client_names(self) -> frozenset[str]:
+        return frozenset(tool["function"]["name"] for tool in self.client)
 
 
 @dataclass
@@ -117,6 +122,7 @@ class Answer:
     parts: list[dict[str, Any]] = field(default_factory=list)  # text and tool results, as streamed
     tools: list[ToolOutcome] = field(default_factory=list)  # without `text`
     calls: list[dict[str, Any]] = field(default_factory=list)  # {id, name, arguments}
+    client_calls: list[dict[str, Any]] = field(default_factory=list)  # of the client's own tools
     usage: Usage = Usage()
     finish_reason: str = ""
     model: str = ""
@@ -144,10 +150,18 @@ class Answer:
                     f"after {rounds} rounds of tool calls the model has to answer without tools"
                 )
             draft = await self._run_round(
-                connector, replace(call, messages=tuple(messages), tools=() if last else call.tools)
+                connector,
+                replace(
+                    call,
+                    messages=tuple(messages),
+                    tools=(*(() if last else call.tools), *tools.client),
+                ),
             )
             await self._report_ending(draft)
             if not draft.calls:
+                return
+            if any(called.name in tools.client_names for called in draft.calls):
+                await self._hand_over(draft, tools.client_names)
                 return
             if last:
                 names = ", ".join(call.name for call in draft.calls)
@@ -167,6 +181,31 @@ class Answer:
             await self._stream_text(text, first=True)
             self._stream_held_text()
         self.finish_reason = "stop"
+
+    async def _hand_over(self, draft: Draft, names: frozenset[str]) -> None:
+        """Keep the calls of the client's tools, which it runs. Calls of the assistant's own in the
+        same round are not run: the client could not send their results back."""
+        own = [call.name for call in draft.calls if call.name not in names]
+        if own:
+            await self._warn(f"beside the client's tools these were not run: {', '.join(own)}")
+        self.finish_reason = "tool_calls"
+        self.client_calls = [
+            {
+                "id": call.id or f"call_{self.channel.turn_id}_{call.index}",
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments or "{}"},
+            }
+            for call in draft.calls
+            if call.name in names
+        ]
+        self.calls += [
+            {
+                "id": call["id"],
+                "name": call["function"]["name"],
+                "arguments": _parse_for_event(call["function"]["arguments"]),
+            }
+            for call in self.client_calls
+        ]
 
     async def _report_ending(self, draft: Draft) -> None:
         """Warn when the answer has no text, is cut or was filtered."""

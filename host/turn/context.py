@@ -24,6 +24,7 @@ from groundhook.core.readers.texts import TextReaders
 from groundhook.core.settings import Settings
 from groundhook.core.tool_ports import Collections
 from groundhook.core.trace import Export
+from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
 from groundhook.core.types.search import Item
 from groundhook.core.types.turn import Identity, Message, TurnOptions
@@ -121,13 +122,15 @@ class Conversation:
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """The request for one turn. `reply` is the schema of the answer of a delegated step, which a
-    program reads. An empty `turn_id` is replaced by a new one."""
+    program reads; `contract` is what a client demands of the answer. An empty `turn_id` is replaced
+    by a new one."""
 
     assistant_id: str
     messages: tuple[Message, ...]
     options: TurnOptions = TurnOptions()
     identity: Identity = Identity()
     reply: JsonReply | None = None
+    contract: Contract = NO_CONTRACT
     conversation: Conversation | None = None
     turn_id: str = ""
 

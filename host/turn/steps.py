@@ -23,6 +23,7 @@ import anyio
 from groundhook.core.error_events import error_events
 from groundhook.core.errors import (
     ConfigError,
+    ContractBroken,
     HookError,
     HookReturnInvalid,
     HostError,
@@ -37,7 +38,9 @@ from groundhook.core.ports import (
     ModelCall,
 )
 from groundhook.core.problems import Problem
+from groundhook.core.types.contract import Contract
 from groundhook.core.types.events import Warned
+from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.turn import (
     CreateReturn,
     Delegation,
@@ -50,6 +53,7 @@ from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.content import user_data
+from groundhook.host.turn.contract import keeping
 from groundhook.host.turn.prompt.budget import prompt_tokens
 from groundhook.host.turn.prompt.composing import (
     Compose,
@@ -104,7 +108,8 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         try:
             with _record_time(run, "next"):
                 run.returned = await _run_next(run, hooks, conversation, error)
-            if run.returned is None and run.request.reply is None:
+            json = run.request.reply or run.request.contract.reply
+            if run.returned is None and json is None:
                 run.answer.say_what_is_missing()
         except HookError:
             # Next failed too, so nothing stands in for the model's answer.
@@ -147,6 +152,7 @@ async def _prepare_tools(run: AssistantRun) -> Tooling:
         result_bytes=options.tool_result_kb * 1024,
         fence=fence,
         ask_to_cite=run.settings.search.citation.auto_inject_prompt,
+        client=run.request.contract.tools,
     )
 
 
@@ -296,11 +302,13 @@ async def _stream_answer(
 ) -> HostError | None:
     """Stream the model's answer to a prompt. Returns the error if the model failed; the text that
     arrived before is sent and kept."""
-    options = run.settings.options
+    options, contract = run.settings.options, run.request.contract
     toolbox = tooling.toolbox
     # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
     # a schema together with tools.
-    plain = run.package.hook is None and not toolbox.schemas()
+    # A client's tool replaces one of the assistant that has its name.
+    own = [tool for tool in toolbox.schemas() if tool["function"]["name"] not in contract.names]
+    plain = run.package.hook is None and not own and not contract.tools
     call = ModelCall(
         messages=prompt.messages,
         sources=prompt.sources,
@@ -308,21 +316,40 @@ async def _stream_answer(
         references=quotable(pooled.items, run.searcher.citation_index.grammar),
         failed_searches=run.failed_searches(),
         declined=run.declined_searches(),
-        tools=toolbox.schemas(),
+        tools=own,
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         max_completion_tokens=options.max_completion_tokens,
-        sampling=options.sampling(),
-        reply=run.request.reply if plain else None,
+        sampling=_with_stop(options.sampling(), contract.stop),
+        reply=(run.request.reply or contract.reply) if plain else None,
+        tool_choice=contract.tool_choice,
         is_step=run.request.reply is not None,
     )
+    connector = keeping(connector, contract)
     try:
         with unwrap_exception_groups():
             async with learning_windows(run, prompt):
                 await run.answer.stream(connector, call, tooling)
+        _check_choice(run, contract)
     except HostError as exc:
         return exc
     return None
+
+
+def _with_stop(sampling: Sampling, stop: tuple[str, ...]) -> Sampling:
+    return sampling.model_copy(update={"stop": stop}) if stop else sampling
+
+
+def _check_choice(run: AssistantRun, contract: Contract) -> None:
+    """Raise ContractBroken when the client demands a call of its tools and the model made none."""
+    called = {call["function"]["name"] for call in run.answer.client_calls}
+    if contract.choice == "auto" or contract.choice in called:
+        return
+    if contract.choice == "required" and called:
+        return
+    raise ContractBroken(
+        "tool_choice: the model called no tool", hint="try another model, or `auto`"
+    )
 
 
 async def _run_next(

@@ -103,6 +103,7 @@ class TurnRuns:
             data=last.returned.data if last.returned else None,
             metadata=metadata,
             finish_reason=last.answer.finish_reason,
+            tool_calls=tuple(last.answer.client_calls),
             grounded=self._is_grounded(citations.values()),
             usage=_add_usages([run.answer.usage for run in self.runs]),
             timings=timings,

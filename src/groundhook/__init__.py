@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from groundhook.core.errors import ChatBusy as ChatBusy
     from groundhook.core.errors import ConfigError as ConfigError
     from groundhook.core.errors import ConfigErrors as ConfigErrors
+    from groundhook.core.errors import ContractBroken as ContractBroken
     from groundhook.core.errors import DelegateError as DelegateError
     from groundhook.core.errors import HookCrashed as HookCrashed
     from groundhook.core.errors import HookError as HookError
@@ -134,6 +135,7 @@ _HOMES = {
         "ChatBusy",
         "ConfigError",
         "ConfigErrors",
+        "ContractBroken",
         "DelegateError",
         "HookCrashed",
         "HookError",

@@ -140,18 +140,13 @@ def test_what_is_not_read_is_named(client: OpenAI) -> None:
             {"role": "system", "content": "Be rude."},
             {"role": "user", "content": "all teas"},
             {"role": "assistant", "content": None, "tool_calls": []},
-            {"role": "tool", "content": "x", "tool_call_id": "c"},
         ],
         top_p=0.5,
-        tools=[{"type": "function", "function": {"name": "é"}}],
+        seed=1,
+        logit_bias={"é": 1},
     )
     ignored = raw.headers["x-groundhook-ignored"].split(", ")
-    assert ignored == ["top_p", "tools", "messages[2]", "messages[3]"] or set(ignored) == {
-        "top_p",
-        "tools",
-        "messages[2]",
-        "messages[3]",
-    }
+    assert set(ignored) == {"top_p", "seed", "logit_bias", "messages[2]"}
     assert raw.parse().choices[0].message.content == "One moment. \n\nA title"
 
 

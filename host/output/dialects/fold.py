@@ -16,9 +16,11 @@ State = TypeVar("State")
 
 @dataclass(frozen=True)
 class Piece:
-    """One message to the client: a JSON value, or text that is sent as it is (`[DONE]`)."""
+    """One message to the client: a JSON value, or text that is sent as it is (`[DONE]`), with the
+    name of its event in dialects that have one."""
 
     data: Any
+    event: str = ""
 
 
 class Fold(Protocol[State]):

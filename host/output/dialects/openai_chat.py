@@ -239,11 +239,15 @@ class OpenAIChat:
     def _ended(self, state: Sent, event: StreamEnd) -> tuple[Sent, Sequence[Piece]]:
         # Models and hooks name others, which clients of this API do not know.
         finish = event.finish_reason if event.finish_reason in FINISHES else "stop"
+        finish = "tool_calls" if event.tool_calls else finish
         closed, pieces = self._all_closed(state)
         closed, notes = self._all_annotated(closed)
         pieces += notes
         if state.failed:  # clients read a finish_reason as the end of a whole answer
             return replace(closed, finish=finish), pieces
+        if event.tool_calls:
+            calls = [{"index": n, **call} for n, call in enumerate(event.tool_calls)]
+            pieces.append(self._chunk({"tool_calls": calls}))
         last = self._chunk({}, finish)
         pieces.append(Piece({**last.data, "groundhook": judgement(event)}))
         if self.usage:
@@ -327,14 +331,19 @@ def completion(pieces: Iterable[Piece]) -> dict[str, Any]:
 def _message(deltas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the deltas as one message."""
     text: dict[str, str] = {"content": "", "reasoning_content": ""}
-    listed: dict[str, list[Any]] = {"annotations": []}
+    listed: dict[str, list[Any]] = {"annotations": [], "tool_calls": []}
     for delta in deltas:
         for key in text:
             text[key] += delta.get(key) or ""
         for key, entries in listed.items():
             entries += [_drop_index(each) for each in delta.get(key, ())]
     given = {key: value for key, value in {**text, **listed}.items() if value}
-    return {"role": "assistant", "content": "", "refusal": None, **given}
+    return {
+        "role": "assistant",
+        "content": None if listed["tool_calls"] else "",
+        "refusal": None,
+        **given,
+    }
 
 
 def _drop_index(annotation: dict[str, Any]) -> dict[str, Any]:

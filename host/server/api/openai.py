@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import NotSupported, UnknownName, UsageError
+from groundhook.core.errors import NotSupported, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.server_settings import ServerSettings
 from groundhook.core.types.base import Few, Value
@@ -22,10 +22,12 @@ from groundhook.host.output.dialects.numbering import CitationStyle
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
 from groundhook.host.output.dialects.openwebui import answer_task, quotes_chat, task_of
 from groundhook.host.server import request_body
+from groundhook.host.server.api.contract import read_contract
+from groundhook.host.server.api.conversation import Conversation
 from groundhook.host.server.api.meta import assistant_info
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
 from groundhook.host.server.identity.caller import Caller
-from groundhook.host.server.problems import KINDS, Refused, WrongRequest
+from groundhook.host.server.problems import KINDS, Refused
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.running import ServerTurn
@@ -71,6 +73,16 @@ class ChatRequest(Value):
     safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
     metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
     n: int | None = Field(default=1, description="Only 1")
+    stop: Any = Field(default=None, description="Texts that end the answer, at most 16")
+    response_format: Any = Field(
+        default=None,
+        description="`json_object`, or `json_schema` with a schema: the answer is JSON, checked and"
+        " repaired once",
+    )
+    tools: Few[tuple[Any, ...]] | None = Field(
+        default=None, description="Functions of the client, beside the assistant's own"
+    )
+    tool_choice: Any = Field(default=None, description="`auto`, `none`, `required` or a function")
     groundhook: Extension = Field(default=Extension(), description="`Extension`")
 
 
@@ -124,7 +136,14 @@ async def chat_completions(call: Call) -> ASGIApp:
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
     package = offered_package(call, caller, wanted.model)
-    read = _read_messages(wanted.messages, settings.openai.system)
+    contract = await read_contract(
+        tools=wanted.tools,
+        choice=wanted.tool_choice,
+        stop=wanted.stop,
+        form=wanted.response_format,
+        form_path="response_format",
+    )
+    read = Conversation.of(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: _header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
@@ -134,7 +153,12 @@ async def chat_completions(call: Call) -> ASGIApp:
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
     options = _options(call, wanted, settings)
     start = Start(
-        caller=caller, assistant_id=wanted.model, messages=messages, options=options, linger_s=0
+        caller=caller,
+        assistant_id=wanted.model,
+        messages=messages,
+        options=options,
+        contract=contract,
+        linger_s=0,
     )
     call.admit_stream()  # before the turn begins
     running = await begin(call.serving, start)
@@ -202,40 +226,6 @@ def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnO
     )
     chat = wanted.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
     return made.model_copy(update={"chat_id": chat[:200]}) if chat else made
-
-
-@dataclass(frozen=True)
-class _Conversation:
-    messages: tuple[Message, ...]
-    ignored: tuple[str, ...]
-
-
-def _read_messages(given: Sequence[Mapping[str, Any]], system: str) -> _Conversation:
-    """Return the messages of a conversation. A client's system message becomes the user's, unless
-    the settings allow it, because it would outrank the assistant's prompts. Tool calls are
-    omitted."""
-    messages: list[Message] = []
-    ignored: list[str] = []
-    for n, each in enumerate(given):
-        role, content = each.get("role"), each.get("content")
-        if role in ("system", "developer"):
-            if system == "drop":
-                ignored.append(f"messages[{n}]")
-                continue
-            role = system
-        elif role in ("tool", "function") or (role == "assistant" and not content):
-            ignored.append(f"messages[{n}]")
-            continue
-        elif role not in ("user", "assistant"):
-            raise UsageError(f"messages[{n}].role: should be 'system', 'user' or 'assistant'")
-        if content is None:
-            raise WrongRequest(f"messages[{n}].content: should be text or a list of parts")
-        message, _ = request_body.validate_body(
-            Message, {"role": role, "content": content}, f"messages[{n}]"
-        )
-        ignored += [f"messages[{n}].{key}" for key in each if key not in ("role", "content")]
-        messages.append(message)
-    return _Conversation(tuple(messages), tuple(ignored))
 
 
 def _header(ignored: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import StorageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.chats import Owner
+from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, Text
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
@@ -96,6 +97,7 @@ class Start:
     assistant_id: str
     messages: Sequence[Message]
     options: TurnOptions
+    contract: Contract = NO_CONTRACT
     leaving: OnDisconnect = "stop"
     linger_s: float | None = None
     request: RequestKey | None = None
@@ -118,6 +120,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
             start.messages,
             identity=start.caller.identity,
             options=start.options,
+            contract=start.contract,
         )
 
     @asynccontextmanager
@@ -130,6 +133,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
                     start.messages,
                     identity=start.caller.identity,
                     options=start.options,
+                    contract=start.contract,
                     request=start.request,
                 )
                 events = await stack.enter_async_context(turn)

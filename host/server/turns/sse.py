@@ -100,7 +100,8 @@ class FoldWriter:
 def _data(piece: Piece) -> bytes:
     if isinstance(piece.data, str):
         return f"data: {piece.data}\n\n".encode()
-    return b"data: %b\n" % line_bytes(piece.data)
+    name = b"event: %b\n" % piece.event.encode() if piece.event else b""
+    return b"%bdata: %b\n" % (name, line_bytes(piece.data))
 
 
 @dataclass(kw_only=True)

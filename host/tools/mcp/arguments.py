@@ -75,8 +75,18 @@ def validator_of(schema: Mapping[str, Any]) -> Validator | None:
 
 def schema_problem(schema: Mapping[str, Any]) -> str:
     """Return why arguments are not checked against a schema; "" if they are."""
-    if validator_of(schema) is None:
+    validator = validator_of(schema)
+    if validator is None:
         return "is not a valid JSON Schema, or too large to check"
+    try:
+        with _limited_time():
+            list(_first(validator.iter_errors({})))
+    except RecursionError:
+        return "refers to itself without end"
+    except TooLong:
+        return "takes too long to check"
+    except (Unresolvable, ArithmeticError):
+        pass  # the first is reported below
     parts = list(_objects(schema))
     known = {part["$id"].partition("#")[0] for part in parts if isinstance(part.get("$id"), str)}
     for part in parts:

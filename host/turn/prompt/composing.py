@@ -53,7 +53,7 @@ def tokens_for_messages(run: AssistantRun, tooling: Tooling) -> int | None:
     smallest, most = min(known, key=lambda window: window[0])
     own = run.settings.options
     answer = own.max_completion_tokens or own.max_tokens or most
-    return room(smallest, answer, tooling.toolbox.schemas())
+    return room(smallest, answer, [*tooling.toolbox.schemas(), *tooling.client])
 
 
 def _get_learned_window(connector: Connector) -> int:

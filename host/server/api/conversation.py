@@ -1,0 +1,96 @@
+"""Reads the messages of a request of OpenAI's API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from groundhook.core.errors import UsageError
+from groundhook.core.types.turn import Message
+from groundhook.host.server import request_body
+from groundhook.host.server.problems import WrongRequest
+
+_READ = ("role", "content", "tool_calls", "tool_call_id")
+
+
+@dataclass
+class Conversation:
+    """The messages that are read so far, the paths of what is ignored, and the ids of calls of the
+    client's tools whose results have not come."""
+
+    messages: list[Message] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    _open: dict[str, str] = field(default_factory=dict)  # paths of calls by id
+
+    @staticmethod
+    def of(given: Sequence[Mapping[str, Any]], system: str) -> Conversation:
+        """Return the conversation of a request. A client's system message becomes the user's,
+        unless the settings allow it, because it would outrank the assistant's prompts. Raises
+        UsageError."""
+        made = Conversation()
+        for n, each in enumerate(given):
+            made._add(each, f"messages[{n}]", system)
+        made._require_results()
+        return made
+
+    def _add(self, each: Mapping[str, Any], where: str, system: str) -> None:
+        role, content = each.get("role"), each.get("content")
+        fields: dict[str, Any] = {"role": role, "content": content}
+        if role != "tool":
+            self._require_results()
+        if role in ("system", "developer"):
+            if system == "drop":
+                self.ignored.append(where)
+                return
+            fields["role"] = system
+        elif role == "tool":
+            fields["tool_call_id"] = self._result_of(each, where)
+        elif role == "assistant":
+            calls = self._calls_of(each, where)
+            if not calls and not content:
+                self.ignored.append(where)
+                return
+            fields |= {"content": content or "", "tool_calls": calls or None}
+        elif role != "user":
+            raise UsageError(f"{where}.role: should be 'system', 'user', 'assistant' or 'tool'")
+        if fields["content"] is None:
+            raise WrongRequest(f"{where}.content: should be text or a list of parts")
+        message, _ = request_body.validate_body(Message, fields, where)
+        self.ignored += [f"{where}.{key}" for key in each if key not in _READ]
+        self.messages.append(message)
+
+    def _calls_of(self, each: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+        made: list[dict[str, Any]] = []
+        given = each.get("tool_calls") or []
+        if not isinstance(given, list):
+            raise WrongRequest(f"{where}.tool_calls: should be a list")
+        for n, call in enumerate(given):
+            path = f"{where}.tool_calls[{n}]"
+            function = call.get("function") if isinstance(call, Mapping) else None
+            id = call.get("id") if isinstance(call, Mapping) else None
+            if not isinstance(function, Mapping) or not isinstance(id, str) or not id:
+                raise WrongRequest(f"{path}: should have an id and a function")
+            name, arguments = function.get("name"), function.get("arguments", "{}")
+            if not isinstance(name, str) or not isinstance(arguments, str):
+                raise WrongRequest(f"{path}.function: should have a name and arguments as text")
+            if id in self._open:
+                raise WrongRequest(f"{path}.id: another call has it")
+            self._open[id] = path
+            called = {"name": name, "arguments": arguments}
+            made.append({"id": id, "type": "function", "function": called})
+        return made
+
+    def _result_of(self, each: Mapping[str, Any], where: str) -> str:
+        id = each.get("tool_call_id")
+        if not isinstance(id, str) or self._open.pop(id, None) is None:
+            raise WrongRequest(
+                f"{where}.tool_call_id: the message of the assistant before it has no call of this"
+                " id without a result"
+            )
+        return id
+
+    def _require_results(self) -> None:
+        if self._open:
+            path = next(iter(self._open.values()))
+            raise WrongRequest(f"{path}: its result does not follow, a message of the role 'tool'")

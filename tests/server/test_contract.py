@@ -1,0 +1,196 @@
+"""What a client demands of an answer is kept or refused: tools of its own, JSON, texts that end
+it. OpenAI's own client asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import openai
+import pytest
+from openai import OpenAI
+from pydantic import BaseModel
+
+from tests.server.conftest import OTHER, Serve
+
+QUESTION: Any = [{"role": "user", "content": "all teas"}]
+SCHEMA = {
+    "type": "object",
+    "properties": {"teas": {"type": "array", "items": {"type": "string"}}},
+    "required": ["teas"],
+    "additionalProperties": False,
+}
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {"type": "object", "properties": {"place": {"type": "string"}}},
+    },
+}
+
+
+def script(*entries: Any) -> str:
+    options = {"script": [*entries]}
+    return json.dumps({"label": "Script", "type": "scripted", "options": options})
+
+
+@pytest.fixture
+def asking(serve: Serve) -> Any:
+    def ask(*entries: Any) -> Iterator[OpenAI]:
+        files = {
+            "connectors/script.conn.yao": script(*entries),
+            "assistants/plain/package.yao": '{ "name": "Plain", "connector": "script" }',
+        }
+        with (
+            serve(files) as served,
+            OpenAI(base_url=f"{served.url}/v1", api_key=OTHER, max_retries=0) as client,
+        ):
+            yield client
+
+    return contextmanager(ask)
+
+
+class Teas(BaseModel):
+    teas: list[str]
+
+
+def test_an_answer_in_words_is_repaired_once(asking: Any) -> None:
+    wrong = {"text": 'Here: {"teas": "Assam"}'}
+    right = {"text": '```json\n{"teas": ["Assam"]}\n```', "expect": "teas: 'Assam' is not"}
+    with asking(wrong, right) as client:
+        parsed = client.chat.completions.parse(
+            model="plain", messages=QUESTION, response_format=Teas
+        )
+    assert parsed.choices[0].message.parsed == Teas(teas=["Assam"])
+
+
+def test_an_answer_that_stays_wrong_is_an_error_with_the_path(asking: Any) -> None:
+    form: Any = {"type": "json_schema", "json_schema": {"name": "teas", "schema": SCHEMA}}
+    with (
+        asking({"text": '{"teas": [1]}', "times": 0}) as client,
+        pytest.raises(openai.InternalServerError, match=r"teas\[0\]: 1 is not") as wrong,
+    ):
+        client.chat.completions.create(model="plain", messages=QUESTION, response_format=form)
+    assert wrong.value.code == "contract_broken"
+
+
+def test_any_object_is_json(asking: Any) -> None:
+    form: Any = {"type": "json_object"}
+    with asking("No idea", '{"a": 1}') as client:
+        answer = client.chat.completions.create(
+            model="plain", messages=QUESTION, response_format=form
+        )
+    assert json.loads(answer.choices[0].message.content or "") == {"a": 1}
+
+
+def test_a_call_of_the_clients_tool_ends_the_turn_and_its_result_continues_it(
+    asking: Any,
+) -> None:
+    call = {"tool_calls": [{"name": "weather", "arguments": {"place": "Assam"}, "id": "c1"}]}
+    with asking(call, {"text": "It rains.", "expect": "wet"}) as client:
+        first = client.chat.completions.create(
+            model="plain", messages=QUESTION, tools=[WEATHER], tool_choice="required"
+        )
+        choice = first.choices[0]
+        assert choice.finish_reason == "tool_calls"
+        [called] = choice.message.tool_calls or []
+        assert called.type == "function"
+        assert json.loads(called.function.arguments) == {"place": "Assam"}
+        history: Any = [
+            *QUESTION,
+            choice.message.to_dict(),
+            {"role": "tool", "tool_call_id": called.id, "content": "wet"},
+        ]
+        last = client.chat.completions.create(model="plain", messages=history, tools=[WEATHER])
+    assert last.choices[0].message.content == "It rains."
+
+
+def test_a_stream_has_the_call_of_the_clients_tool(asking: Any) -> None:
+    call = {"tool_calls": [{"name": "weather", "arguments": {"place": "Assam"}}], "times": 0}
+    with (
+        asking(call) as client,
+        client.chat.completions.stream(model="plain", messages=QUESTION, tools=[WEATHER]) as stream,
+    ):
+        final = stream.get_final_completion()
+    [called] = final.choices[0].message.tool_calls or []
+    assert called.function.name == "weather"
+
+
+def test_a_call_that_is_demanded_and_not_made_is_an_error(asking: Any) -> None:
+    with (
+        asking({"text": "No.", "times": 0}) as client,
+        pytest.raises(openai.APIError, match="called no tool"),
+    ):
+        list(
+            client.chat.completions.create(
+                model="plain",
+                messages=QUESTION,
+                tools=[WEATHER],
+                tool_choice="required",
+                stream=True,
+            )
+        )
+
+
+@pytest.mark.parametrize("stop", ["END", ["zzz", "END"]])
+def test_a_text_ends_the_answer_whatever_the_model_does(asking: Any, stop: Any) -> None:
+    with asking({"text": "Two minutes. END And more.", "times": 0}) as client:
+        answer = client.chat.completions.create(model="plain", messages=QUESTION, stop=stop)
+    assert answer.choices[0].message.content == "Two minutes. "
+    assert answer.choices[0].finish_reason == "stop"
+
+
+CALLED = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function"}]}
+WHOLE = {**CALLED, "tool_calls": [{"id": "c1", "function": {"name": "weather", "arguments": ""}}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"stop": [1]}, "stop[0]"),
+        ({"stop": ["x"] * 17}, "stop"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"),
+        ({"tools": [WEATHER], "tool_choice": {"function": {"name": "x"}}}, "tool_choice"),
+        ({"tools": [WEATHER] * 200}, "tools"),
+        ({"response_format": {"type": "grammar"}}, "response_format.type"),
+        ({"messages": [*QUESTION, WHOLE]}, "messages[1].tool_calls[0]"),
+        ({"messages": [*QUESTION, CALLED]}, "messages[1].tool_calls[0]"),
+        (
+            {"messages": [*QUESTION, {"role": "tool", "tool_call_id": "c", "content": "x"}]},
+            "messages[1].tool_call_id",
+        ),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_path(
+    served: Any, body: dict[str, Any], param: str
+) -> None:
+    with served.client() as client:
+        answer = client.post(
+            "/v1/chat/completions", json={"model": "tea", "messages": QUESTION, **body}
+        )
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == param
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#"}, "refers to itself without end"),
+        ({"$ref": "https://evil.example/schema"}, "refers to another document"),
+        ({"type": "nonsense"}, "not a valid JSON Schema"),
+        ({"type": "object", "description": "x" * 40_000}, "at most 32 kB"),
+        ([], "should be a JSON Schema"),
+    ],
+)
+def test_a_schema_that_cannot_be_checked_is_refused(served: Any, schema: Any, words: str) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    with served.client() as client:
+        answer = client.post(
+            "/v1/chat/completions",
+            json={"model": "tea", "messages": QUESTION, "response_format": form},
+        )
+    assert answer.status_code == 400
+    assert words in answer.json()["error"]["message"]
