@@ -34,6 +34,7 @@ from groundhook.host.output.dialects.native import Answer, Whole
 from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, completion
 from groundhook.host.output.dialects.openwebui import answer_task, task_of
 from groundhook.host.output.dialects.places import address
+from groundhook.host.output.dialects.responses import Responses
 from tests.dialects.logs import HIDDEN, ITEMS, LOGS
 
 PUBLIC = "https://tea.example"
@@ -51,6 +52,7 @@ FOLDS: list[Fold[Any]] = [
     chat(citations="markers"),
     chat(citations="none"),
     chat(events=True),
+    Responses(chat=chat(usage=True)),
 ]
 
 
@@ -329,3 +331,23 @@ def test_a_status_counts_what_was_found_and_a_failure_is_one() -> None:
     assert [status.get("count") for status in ended] == [2, None]
     assert ended[1]["action"] != ended[0]["action"]
     assert ended[1]["description"] == "The search failed"
+
+
+@given(log=LOGS, at=st.integers(1, 40))
+def test_every_item_of_a_response_is_added_and_done_once_wherever_the_log_breaks_off(
+    log: list[Event], at: int
+) -> None:
+    pieces = run(Responses(chat=chat(usage=True)), seen(log[:at]))
+    data = [piece.data for piece in pieces]
+    assert [each["sequence_number"] for each in data] == list(range(len(data)))
+    added = [each["item"]["id"] for each in data if each["type"] == "response.output_item.added"]
+    done = [each["item"] for each in data if each["type"] == "response.output_item.done"]
+    assert len(set(added)) == len(added)
+    assert {item["id"] for item in done} == set(added)
+    assert [item["id"] for item in data[-1]["response"]["output"]] == added
+    for item in done:
+        grown = [
+            each["delta"] for each in data if "delta" in each and each["item_id"] == item["id"]
+        ]
+        [part] = item.get("content") or item.get("summary")
+        assert "".join(grown) == part["text"]

@@ -145,7 +145,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     )
     read = Conversation.of(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
-    headers = {IGNORED: _header(ignored)} if ignored else {}
+    headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
     if (task := _task(call, wanted, messages)) is not None:
         text = await _task_text(call, caller, task, messages, package.name)
@@ -228,7 +228,8 @@ def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnO
     return made.model_copy(update={"chat_id": chat[:200]}) if chat else made
 
 
-def _header(ignored: Sequence[str]) -> str:
+def ignored_header(ignored: Sequence[str]) -> str:
+    """Return the value of the header that names what is not read."""
     shown = ", ".join(name.encode("ascii", "replace").decode() for name in ignored)
     visible = "".join(sign if sign.isprintable() else "?" for sign in shown)
     return visible[:LONGEST_HEADER].strip()  # the value of a header ends in no blank

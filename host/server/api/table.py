@@ -9,6 +9,7 @@ from groundhook.host.server.api import chats as chat_api
 from groundhook.host.server.api import embeddings as embeddings_api
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import openai as openai_api
+from groundhook.host.server.api import responses as responses_api
 from groundhook.host.server.api import sources as sources_api
 from groundhook.host.server.api import tools as tool_api
 from groundhook.host.server.api import turns as turn_api
@@ -16,6 +17,7 @@ from groundhook.host.server.api.chats import Again, ChatChanges, ChatTurn, NewCh
 from groundhook.host.server.api.embeddings import EmbeddingsRequest
 from groundhook.host.server.api.meta import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.api.openai import ChatRequest
+from groundhook.host.server.api.responses import ResponseRequest
 from groundhook.host.server.mcp import http as mcp_http
 from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.serving import Endpoint
@@ -391,6 +393,34 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         scope="chat",
         shape="openai",
         body=ChatRequest,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/responses",
+        handler=responses_api.create,
+        part="openai",
+        about="A turn as OpenAI's response, streamed or whole.",
+        scope="chat",
+        shape="openai",
+        body=ResponseRequest,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/responses/{response}",
+        handler=responses_api.retrieve,
+        part="openai",
+        about="A response by its id, as far as it is.",
+        scope="chat",
+        shape="openai",
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/responses/{response}/cancel",
+        handler=responses_api.cancel,
+        part="openai",
+        about="Stop a response; its text so far remains.",
+        scope="chat",
+        shape="openai",
     ),
     Endpoint(
         method="POST",

@@ -1,0 +1,366 @@
+"""OpenAI's Responses: a turn as a response, streamed or whole; read and cancelled by its id. A
+response to one question is kept in a chat of the caller, where the next one continues it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from groundhook.core.errors import NotSupported, UnknownName
+from groundhook.core.json_lines import line
+from groundhook.core.types.base import Few, Value
+from groundhook.core.types.chats import Owner
+from groundhook.core.types.contract import Contract
+from groundhook.core.types.events import Event, StreamStart
+from groundhook.core.types.turn import Message, TurnOptions
+from groundhook.host.app.host import Host
+from groundhook.host.output.dialects.openai_chat import OpenAIChat
+from groundhook.host.output.dialects.responses import Responses
+from groundhook.host.server import request_body
+from groundhook.host.server.api.contract import read_contract
+from groundhook.host.server.api.conversation import Conversation
+from groundhook.host.server.api.openai import (
+    IGNORED,
+    Extension,
+    ignored_header,
+    offered_package,
+)
+from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
+from groundhook.host.server.problems import KINDS, Refused, WrongRequest
+from groundhook.host.server.request_body import AskOptions
+from groundhook.host.server.serving import Call
+from groundhook.host.server.turns.kept_turns import KeptTurn, is_read_elsewhere
+from groundhook.host.server.turns.running import ServerTurn, TurnLog, TurnParameters
+from groundhook.host.server.turns.sse import SSE, FoldWriter, folded
+
+PREFIX = "resp_"
+_TEXTS = ("input_text", "output_text", "text")
+
+
+class ResponseRequest(Value):
+    """The keys of a request for a response that are read."""
+
+    model: str = Field(min_length=1, max_length=1000, description="Id of an assistant")
+    input: str | Few[tuple[dict[str, Any], ...]] = Field(
+        description="The question, or the items of the conversation"
+    )
+    instructions: str | None = Field(
+        default=None, description="Read as a system message of chat completions"
+    )
+    previous_response_id: str | None = Field(
+        default=None, max_length=200, description="A response that was kept: this continues it"
+    )
+    store: bool | None = Field(
+        default=None, description="`false`: the question and its answer are not kept in a chat"
+    )
+    stream: bool | None = Field(default=False, description="As events, as they happen")
+    background: bool | None = Field(default=None, description="Only `false`")
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_output_tokens: int | None = Field(default=None, ge=0)
+    user: str | None = Field(default=None, description="The user, for keys with `acts_for`")
+    safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
+    metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
+    text: dict[str, Any] | None = Field(
+        default=None, description="`{format}`: `json_object`, or `json_schema` with a schema"
+    )
+    tools: Few[tuple[Any, ...]] | None = Field(
+        default=None, description="Functions of the client, beside the assistant's own"
+    )
+    tool_choice: Any = Field(default=None, description="`auto`, `none`, `required` or a function")
+    groundhook: Extension = Field(default=Extension(), description="`Extension`")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A request that was read. `previous` is the id of the answer that it continues."""
+
+    messages: tuple[Message, ...]
+    options: TurnOptions
+    contract: Contract
+    chat_id: str = ""
+    previous: str = ""
+
+
+async def create(call: Call) -> ASGIApp:
+    """Run a turn as a response."""
+    wanted, unknown = request_body.validate_body(ResponseRequest, await call.json())
+    if wanted.background:
+        raise NotSupported("background: a response begins at once; stream it or wait for it")
+    caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
+    call = replace(call, caller=caller)
+    offered_package(call, caller, wanted.model)
+    asked, not_read = await _read(call, wanted)
+    ignored = [*(key.path for key in unknown), *not_read]
+    headers = {IGNORED: ignored_header(ignored)} if ignored else {}
+    call.admit_stream()  # before the turn begins
+    kept = bool(asked.previous) or (
+        _is_one_question(asked) and wanted.store is not False and _keeps(call)
+    )
+    running = await (_begin_kept if kept else _begin_alone)(call, wanted, asked)
+    fold = _fold(call, running, wanted.model, running.created, _echoed(wanted, kept=kept))
+    headers |= turn_headers(call, running)
+    if wanted.stream:
+        return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
+    if not await call.until_over(running):
+        return Response(status_code=204)  # the client has left; nobody reads this
+    return _whole(call, running, fold, headers)
+
+
+async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]:
+    """Return a request as it is asked, and the paths of what is not read. Raises UsageError."""
+    settings = call.serving.settings
+    contract = await read_contract(
+        tools=[_as_tool(tool) for tool in wanted.tools or ()],
+        choice=_as_choice(wanted.tool_choice),
+        stop=None,
+        form=(wanted.text or {}).get("format"),
+        form_path="text.format",
+    )
+    read = Conversation.of(_as_messages(wanted), settings.openai.system)
+    messages = request_body.check_lengths(read.messages, settings.limits)
+    messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
+    asked = _Asked(messages=messages, options=_options(call, wanted), contract=contract)
+    if wanted.previous_response_id:
+        asked = await _continued(call, wanted, asked)
+    return asked, read.ignored
+
+
+async def retrieve(call: Call) -> Response:
+    """Return a response by its id, as far as it is."""
+    running = await _turn(call)
+    log = await running.events_so_far()
+    fold = _fold(call, running, _assistant(log), _created(running), {})
+    audience = call.audience()
+    state = fold.begin()
+    for logged in log:
+        if (seen := audience.of(logged.event)) is not None:
+            state, _ = fold.step(state, seen)
+    if running.over:
+        return _json(fold.end(state)[-1].data["response"])
+    return _json(fold.response(state, over=False))
+
+
+async def cancel(call: Call) -> Response:
+    """Stop a response and return it; its text so far remains."""
+    running = await _turn(call)
+    await running.ask_to_stop()
+    return await retrieve(call)
+
+
+async def _turn(call: Call) -> TurnLog:
+    return await call.turn(_turn_id(call.request.path_params["response"]))
+
+
+def _turn_id(id: str) -> str:
+    if not id.startswith(PREFIX):
+        raise UnknownName("response", id[:80], ())
+    return id.removeprefix(PREFIX)
+
+
+def _created(running: TurnLog) -> int:
+    return running.turn.began_at // 1000 if isinstance(running, KeptTurn) else _at(running)
+
+
+def _at(running: TurnLog) -> int:
+    return running.created if isinstance(running, ServerTurn) else 0
+
+
+def _assistant(log: Any) -> str:
+    starts = (each.event for each in log if isinstance(each.event, StreamStart))
+    return next((start.assistant_id for start in starts), "")
+
+
+def _keeps(call: Call) -> bool:
+    return call.serving.has("chats") and bool(call.caller.identity.user_id)
+
+
+def _is_one_question(asked: _Asked) -> bool:
+    return [message.role for message in asked.messages] == ["user"] and not asked.contract.tools
+
+
+async def _continued(call: Call, wanted: ResponseRequest, asked: _Asked) -> _Asked:
+    """Return a request as the next question of the chat that the previous response is kept in.
+    Raises UnknownName, also for a response of another caller."""
+    assert wanted.previous_response_id
+    if any(message.role == "tool" for message in asked.messages) or asked.contract.tools:
+        raise NotSupported(
+            "previous_response_id: calls of the client's tools are continued by the whole history"
+            " as input, with `output` of the response"
+        )
+    if not _is_one_question(asked):
+        raise NotSupported(
+            "previous_response_id: the input is one question, or the whole history without this key"
+        )
+    if not _keeps(call):
+        raise Refused("needs_user", "responses are kept for users, and this key has none")
+    owner = Owner.of(call.caller.identity)
+    conversations = call.serving.host.chats.conversations
+    turn = await conversations.turn(owner, _turn_id(wanted.previous_response_id))
+    if not turn.chat_id or not turn.answer_id:
+        raise WrongRequest(
+            "previous_response_id: that response was not kept, since it had tools, a history or"
+            " `store: false`; send the whole history as input"
+        )
+    return replace(asked, chat_id=turn.chat_id, previous=turn.answer_id)
+
+
+async def _begin_alone(call: Call, wanted: ResponseRequest, asked: _Asked) -> ServerTurn:
+    start = Start(
+        caller=call.caller,
+        assistant_id=wanted.model,
+        messages=asked.messages,
+        options=asked.options,
+        contract=asked.contract,
+    )
+    return await begin(call.serving, start)
+
+
+async def _begin_kept(call: Call, wanted: ResponseRequest, asked: _Asked) -> ServerTurn:
+    serving, caller = call.serving, call.caller
+
+    @asynccontextmanager
+    async def enter(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
+        async with host.chat(
+            wanted.model, identity=caller.identity, chat_id=asked.chat_id or None
+        ) as chat:
+            chat.contract = asked.contract
+            question = asked.messages[-1].content or ""
+            sending = chat.send(question, after=asked.previous, options=asked.options)
+            async with sending as events:
+                yield events
+
+    ask = TurnParameters(
+        owner=caller.owner,
+        assistant_id=wanted.model,
+        read_elsewhere=partial(is_read_elsewhere, serving.host, Owner.of(caller.identity)),
+    )
+    return await serving.begin(caller, ask, enter)
+
+
+def _whole(
+    call: Call, running: ServerTurn, fold: Responses, headers: Mapping[str, str]
+) -> Response:
+    *before, last = folded(fold, call.audience(), running.log)
+    whole = last.data["response"]
+    if whole["status"] != "failed" or whole["output"]:
+        return _json(whole, headers)
+    error = next(piece.data for piece in before if piece.event == "error")
+    kind = KINDS.get(str(error["code"]), KINDS["internal"])
+    body = {key: error[key] for key in ("message", "param", "code")}
+    # One turn only: SDKs would try a failed one twice more.
+    headers = {**headers, "x-should-retry": "false"}
+    status = kind.status if kind.status >= 500 else 500
+    return JSONResponse({"error": {**body, "type": "server_error"}}, status, headers)
+
+
+def _json(value: Any, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(line(value), media_type="application/json", headers=dict(headers or {}))
+
+
+def _fold(
+    call: Call, running: TurnLog, model: str, created: int, echoed: Mapping[str, Any]
+) -> Responses:
+    style = call.caller.citations or call.serving.settings.openai.citations
+    chat = OpenAIChat(
+        id=f"{PREFIX}{running.turn_id}",
+        model=model,
+        created=created,
+        public_url=call.public_url,
+        citations=echoed.get("groundhook_citations") or style,
+        usage=True,
+    )
+    shown = {key: value for key, value in echoed.items() if key != "groundhook_citations"}
+    return Responses(chat=chat, echoed=shown)
+
+
+def _echoed(wanted: ResponseRequest, *, kept: bool) -> dict[str, Any]:
+    given = wanted.model_dump(
+        include={"instructions", "metadata", "previous_response_id", "temperature", "text"},
+        exclude_none=True,
+    )
+    own: dict[str, Any] = {"store": kept, "groundhook_citations": wanted.groundhook.citations}
+    if wanted.tools:
+        own |= {"tools": list(wanted.tools), "tool_choice": wanted.tool_choice or "auto"}
+    return {**given, **own}
+
+
+def _options(call: Call, wanted: ResponseRequest) -> TurnOptions:
+    given = {
+        "temperature": wanted.temperature,
+        "max_tokens": wanted.max_output_tokens,
+        "metadata": wanted.metadata,
+    }
+    chosen = AskOptions(**{key: value for key, value in given.items() if value is not None})
+    made = request_body.turn_options(
+        chosen, wanted.groundhook.search, call.request, call.serving.settings, call.address
+    )
+    chat = wanted.groundhook.chat_id
+    return made.model_copy(update={"chat_id": chat}) if chat else made
+
+
+def _as_tool(tool: Any) -> Any:
+    """Return a tool as chat completions have it; others are refused there."""
+    if not isinstance(tool, Mapping) or tool.get("type") != "function" or "function" in tool:
+        return tool
+    return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
+
+
+def _as_choice(choice: Any) -> Any:
+    if isinstance(choice, Mapping) and choice.get("type") == "function" and "name" in choice:
+        return {"type": "function", "function": {"name": choice["name"]}}
+    return choice
+
+
+def _as_messages(wanted: ResponseRequest) -> list[Mapping[str, Any]]:
+    """Return the input as messages of chat completions. Calls of one answer are one message."""
+    made: list[dict[str, Any]] = []
+    if wanted.instructions:
+        made.append({"role": "system", "content": wanted.instructions})
+    if isinstance(wanted.input, str):
+        return [*made, {"role": "user", "content": wanted.input}]
+    for n, item in enumerate(wanted.input):
+        match item.get("type", "message"):
+            case "message":
+                content = _as_content(item.get("content"), f"input[{n}].content")
+                made.append({"role": item.get("role"), "content": content})
+            case "function_call":
+                if not made or made[-1]["role"] != "assistant":
+                    made.append({"role": "assistant", "content": ""})
+                function = {"name": item.get("name"), "arguments": item.get("arguments")}
+                call = {"id": item.get("call_id"), "type": "function", "function": function}
+                made[-1].setdefault("tool_calls", []).append(call)
+            case "function_call_output":
+                content = _as_content(item.get("output"), f"input[{n}].output")
+                made.append(
+                    {"role": "tool", "tool_call_id": item.get("call_id"), "content": content}
+                )
+            case "reasoning":
+                continue  # thoughts are not sent again
+            case kind:
+                raise NotSupported(f"input[{n}].type: {str(kind)[:80]!r} is not offered")
+    return list(made)
+
+
+def _as_content(content: Any, path: str) -> Any:
+    if not isinstance(content, (list, tuple)):
+        return content
+    parts: list[dict[str, Any]] = []
+    for n, part in enumerate(content):
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind in _TEXTS:
+            parts.append({"type": "text", "text": part.get("text")})
+        elif kind == "input_image" and part.get("image_url"):
+            parts.append({"type": "image_url", "image_url": {"url": part["image_url"]}})
+        else:
+            raise NotSupported(f"{path}[{n}].type: offered are 'input_text' and 'input_image'")
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
+        return "\n".join(texts)
+    return parts

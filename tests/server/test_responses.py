@@ -1,0 +1,185 @@
+"""OpenAI's own client asks for responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from openai import OpenAI
+from pydantic import BaseModel
+
+from tests.server.conftest import LOCAL, OTHER, Serve, Served
+
+ANSWER = "Two teas [1], ☕ and [2], [1]."
+WEATHER: Any = {
+    "type": "function",
+    "name": "weather",
+    "strict": False,
+    "parameters": {"type": "object", "properties": {"place": {"type": "string"}}},
+}
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[OpenAI]:
+    spread: Any = served.client("")
+    with OpenAI(base_url=f"{served.url}/v1", api_key=LOCAL, http_client=spread) as client:
+        yield client
+
+
+def scripted(*entries: Any) -> dict[str, str]:
+    connector = {"label": "Script", "type": "scripted", "options": {"script": [*entries]}}
+    return {
+        "connectors/script.conn.yao": json.dumps(connector),
+        "assistants/plain/package.yao": '{ "name": "Plain", "connector": "script" }',
+    }
+
+
+def test_a_response_has_annotations_that_cut_out_its_numbers(client: OpenAI) -> None:
+    made = client.responses.create(model="tea", input="all teas")
+    assert (made.status, made.output_text) == ("completed", ANSWER)
+    [message] = made.output
+    assert message.type == "message"
+    [part] = message.content
+    assert part.type == "output_text"
+    cut = [
+        (ANSWER[note.start_index : note.end_index], note.title)
+        for note in part.annotations
+        if note.type == "url_citation"
+    ]
+    assert cut == [("[1]", "Assam"), ("[2]", "Sencha"), ("[1]", "Assam")]
+    assert made.to_dict()["groundhook"] == {"grounded": True}
+    assert made.usage is not None
+
+
+def test_the_stream_is_the_same_response_and_can_be_read_later(client: OpenAI) -> None:
+    with client.responses.stream(model="tea", input="all teas") as stream:
+        events = list(stream)
+        final = stream.get_final_response()
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert final.output_text == ANSWER
+    later = client.responses.retrieve(final.id)
+    assert later.output[0].to_dict()["id"] == final.output[0].to_dict()["id"]
+    assert later.output_text == ANSWER
+    assert later.usage == final.usage
+    assert (later.model, later.status) == ("tea", "completed")
+
+
+def test_the_next_response_continues_the_chat_of_the_one_before_it(serve: Serve) -> None:
+    files = scripted("Two minutes.", {"text": "At 80 °C.", "expect": "Two minutes."}, "Three.")
+    with (
+        serve(files) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=LOCAL) as client,
+    ):
+        first = client.responses.create(model="plain", input="How long does tea steep?")
+        assert first.to_dict()["store"] is True
+        second = client.responses.create(
+            model="plain", input="How hot is its water?", previous_response_id=first.id
+        )
+        assert second.output_text == "At 80 °C."
+        assert second.previous_response_id == first.id
+        with served.client() as reader:
+            [chat] = reader.get("/api/chats").json()["chats"]
+            shown = reader.get(f"/api/chats/{chat['id']}").json()["messages"]
+        assert [message["role"] for message in shown] == ["user", "assistant"] * 2
+        with OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as other:
+            with pytest.raises(openai.NotFoundError):
+                other.responses.retrieve(first.id)
+            with pytest.raises(openai.NotFoundError):
+                other.responses.cancel(first.id)
+            with pytest.raises((openai.NotFoundError, openai.PermissionDeniedError)):
+                other.responses.create(model="plain", input="?", previous_response_id=first.id)
+        alone = client.responses.create(model="plain", input="Coffee?", store=False)
+        with pytest.raises(openai.APIStatusError) as lost:
+            client.responses.create(model="plain", input="?", previous_response_id=alone.id)
+        assert lost.value.status_code in (400, 404)
+
+
+def test_a_call_of_the_clients_tool_is_an_item_and_its_output_continues_it(serve: Serve) -> None:
+    call = {"tool_calls": [{"name": "weather", "arguments": {"place": "Assam"}}]}
+    files = scripted(call, {"text": "It rains.", "expect": "wet"}, call)
+    with (
+        serve(files) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as client,
+    ):
+        history: Any = [{"role": "user", "content": "How is it in Assam?"}]
+        with client.responses.stream(model="plain", input=history, tools=[WEATHER]) as stream:
+            first = stream.get_final_response()
+        [called] = first.output
+        assert called.type == "function_call"
+        assert json.loads(called.arguments) == {"place": "Assam"}
+        history += [item.to_dict() for item in first.output]
+        history.append({"type": "function_call_output", "call_id": called.call_id, "output": "wet"})
+        last = client.responses.create(model="plain", input=history, tools=[WEATHER])
+    assert last.output_text == "It rains."
+
+
+class Teas(BaseModel):
+    teas: list[str]
+
+
+def test_a_response_has_the_form_that_is_demanded(serve: Serve) -> None:
+    with (
+        serve(scripted("Assam", '{"teas": ["Assam"]}')) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as client,
+    ):
+        made = client.responses.parse(model="plain", input="all teas", text_format=Teas)
+    assert made.output_parsed == Teas(teas=["Assam"])
+
+
+def test_a_response_that_fails_is_an_error_whole_and_streamed(client: OpenAI) -> None:
+    with pytest.raises(openai.InternalServerError):
+        client.with_options(max_retries=0).responses.create(model="fails", input="x")
+    events = list(client.responses.create(model="fails", input="x", stream=True))
+    assert [event.type for event in events[-2:]] == ["error", "response.failed"]
+
+
+def test_a_response_under_way_is_cancelled(client: OpenAI) -> None:
+    with client.responses.create(model="late", input="x", stream=True) as stream:
+        first = next(iter(stream))
+        assert first.type == "response.created"
+        id = first.response.id
+        client.responses.cancel(id)
+        for _ in stream:
+            pass
+        assert client.responses.retrieve(id).status == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": []}, "messages"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].type"),
+        ({"input": [{"type": "message", "role": "user", "content": [{"type": "x"}]}]}, None),
+        (
+            {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
+            "messages[0].tool_call_id",
+        ),
+        (
+            {"input": [{"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}]},
+            "messages[0].tool_calls[0]",
+        ),
+        ({"background": True}, "background"),
+        ({"text": {"format": {"type": "json_schema", "schema": {"$ref": "#"}}}}, None),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"input": [{}]}, None),
+        ({"input": [{"type": ["x"]}]}, "input[0].type"),
+    ],
+)
+def test_a_request_that_cannot_be_answered_is_refused(
+    served: Served, body: dict[str, Any], param: str | None
+) -> None:
+    with served.client() as client:
+        answer = client.post("/v1/responses", json={"model": "tea", "input": "x", **body})
+    assert answer.status_code == 400
+    assert param is None or answer.json()["error"]["param"] == param
+
+
+@pytest.mark.parametrize("id", ["resp_none", "none", "resp_"])
+def test_an_unknown_response_is_not_found(served: Served, id: str) -> None:
+    with served.client() as client:
+        assert client.get(f"/v1/responses/{id}").status_code == 404
+        asked = {"model": "tea", "input": "x", "previous_response_id": id}
+        assert client.post("/v1/responses", json=asked).status_code == 404
