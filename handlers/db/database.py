@@ -23,6 +23,7 @@ from groundhook.core.types.tables import Exported
 
 if TYPE_CHECKING:
     from groundhook.handlers.db.handler import DBHandler
+    from groundhook.handlers.db.model.importing import Import
     from groundhook.handlers.db.model.loading import Loaded
     from groundhook.handlers.db.model.schema_diff import Difference
     from groundhook.handlers.db.store import Store
@@ -102,6 +103,24 @@ class Database:
             for difference in await store.compare(model)
         ]
         return store.shown, differences
+
+    async def import_models(self, url: str | None = None) -> Import:
+        """Return models for the tables of this database, or of another one. Raises SourceError."""
+        from groundhook.handlers.db.engines.engine import engine_for
+        from groundhook.handlers.db.model.importing import read_models
+
+        limits = self._limits
+        engine = engine_for(
+            url or self._url,
+            timeout_ms=limits.timeout_ms,
+            connections=1,
+            result_kb=limits.result_kb,
+        )
+        try:
+            found: Import = await engine.inspect(read_models)
+        finally:
+            await engine.close()
+        return found
 
     async def close(self) -> None:
         """Close all connections."""

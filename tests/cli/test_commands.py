@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,32 @@ def test_the_file_of_a_relative_database_url_is_in_the_apps_folder_wherever_the_
     assert (shop / "own.db").exists()
     assert list(elsewhere.rglob("*.db")) == []
     assert run_in(shop, "db", "check").code == 0
+
+
+def test_db_import_writes_a_model_for_each_table_that_has_none(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    with sqlite3.connect(shop / "other.db") as connection:
+        connection.execute("create table Visit (id integer primary key, seen_on date not null)")
+        connection.execute("create table log (line text)")
+    connection.close()
+    url = f"sqlite:///{shop / 'other.db'}"
+    first, again = groundhook("db", "import", url), groundhook("db", "import", url, "--json")
+    assert (first.code, first.err) == (0, "")
+    assert re.search(r"^visit +Visit +written", first.out, re.MULTILINE)
+    assert re.search(r"log +left out +its primary key is missing", first.out)
+    assert [(line["model"], line["done"]) for line in again.lines] == [
+        ("visit", "existed"),
+        ("", "left out"),
+    ]
+    (shop / "agent/agent.yml").write_text(f"connector: cites\ndatabase:\n  url: {url}\n")
+    compared = groundhook("db", "check", "--json").lines
+    assert [line["model"] for line in compared] == ["product"]  # of another database
+    own = groundhook("db", "import", "--json")
+    assert [(line["model"], line["done"]) for line in own.lines] == [
+        ("visit", "existed"),
+        ("", "left out"),
+    ]
 
 
 def test_db_commands_name_a_key_of_the_settings_that_nothing_reads(
