@@ -65,9 +65,11 @@ class KnowledgeBase(KBHandler):
         graphs: Graphs,
         cache: VectorCache | None = None,
         readers: Mapping[str, Reader] = READERS,
+        reader_environment: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(store, collections, self.embedder, graphs)
         self._readers = readers
+        self._reader_environment = reader_environment
         self._graphs = graphs
         self._factories = embedders
         self._embedders: dict[EmbeddingSpec, Embedder] = {}
@@ -123,6 +125,7 @@ class KnowledgeBase(KBHandler):
             self._with_graph(spec, extraction),
             reserve_bytes=self._reserve_bytes,
             readers=self._readers,
+            reader_environment=self._reader_environment,
         )
         request = AddRequest(paths=paths, tenant=tenant, feed=feed, prune=prune)
         report = await ingestion.add(

@@ -37,9 +37,11 @@ def make_kb(
     storage: KBStorageSettings,
     qdrant: QdrantSettings | None = None,
     readers: Mapping[str, Reader] = READERS,
+    reader_environment: Mapping[str, str] | None = None,
 ) -> KnowledgeBase:
     """Return the knowledge base of a state folder, or of a Qdrant server if `qdrant` has a URL.
-    Close it with `aclose`."""
+    Close it with `aclose`. `reader_environment` is that of the processes that read documents (None:
+    that of this process)."""
     return KnowledgeBase(
         make_store(state, storage, qdrant),
         collections,
@@ -50,6 +52,7 @@ def make_kb(
         if storage.vector_cache_mb
         else None,
         readers,
+        reader_environment,
     )
 
 

@@ -126,6 +126,7 @@ def _make_kb(context: PluginContext) -> Handler:
         context.settings.kb_storage,
         context.settings.qdrant,
         readers={name: named_reader(readers.part(name), read) for name, read in readers.items()},
+        reader_environment=context.child_environment,
     )
     context.closing(kb.aclose)
     return kb

@@ -16,6 +16,7 @@ do the rows of a file that could not be read to its end.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from groundhook.core.errors import IngestError
 from groundhook.core.ports import Embedder
+from groundhook.core.readers.pool import open_readers
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.documents import Reader
 from groundhook.handlers.kb.declaration import validated_tenant
@@ -35,10 +37,9 @@ from groundhook.handlers.kb.ingest.build import (
     DocumentBuilder,
     LoadedDocument,
     address,
-    cut_all,
-    load_all,
 )
 from groundhook.handlers.kb.ingest.identity import Chosen, choose, moved_notes
+from groundhook.handlers.kb.ingest.parse import FileParser
 from groundhook.handlers.kb.ingest.report import AddReport, Meter, Progress, Tally
 from groundhook.handlers.kb.ingest.sources import (
     FEED,
@@ -150,9 +151,11 @@ class Ingestion:
         *,
         reserve_bytes: int,
         readers: Mapping[str, Reader] = READERS,
+        reader_environment: Mapping[str, str] | None = None,
     ) -> None:
         self._store = store
         self._readers = readers
+        self._reader_environment = reader_environment
         self._reserve_bytes = reserve_bytes
 
     async def add(
@@ -173,26 +176,26 @@ class Ingestion:
         inputs = await anyio.to_thread.run_sync(
             lambda: find_inputs(request.paths, feed=request.feed is not None, readers=self._readers)
         )
-        seen = SeenIds()
-        try:
-            columns = Columns(spec.rows, apart=[spec.tenant_field] if spec.tenant_field else [])
-            adding = _Add(
-                store=self._store,
-                collection=spec.id,
-                put=partial(self._store.put, spec.id, settings, reserve_bytes=self._reserve_bytes),
-                builder=DocumentBuilder(spec, embedder, request.tenant, self._readers),
-                supply=ItemSupply(
-                    inputs.files, columns, seen, request.feed, spec.tenant_field or ""
-                ),
-                tally=Tally(),
-                meter=Meter(progress, sum(file.size for file in inputs.files)),
-                seen=seen,
-            )
-            await adding.run()
-            deletion = Deletion(self._store, spec, request.tenant, adding.tally, seen)
-            notes = await deletion.run(inputs, adding.supply.broken, request.prune)
-        finally:
-            seen.close()
+        columns = Columns(spec.rows, apart=[spec.tenant_field] if spec.tenant_field else [])
+        put = partial(self._store.put, spec.id, settings, reserve_bytes=self._reserve_bytes)
+        async with open_readers(self._reader_environment) as pool:
+            with closing(SeenIds()) as seen:
+                parser = FileParser(pool, self._readers)
+                adding = _Add(
+                    store=self._store,
+                    collection=spec.id,
+                    put=put,
+                    builder=DocumentBuilder(spec, embedder, request.tenant, parser),
+                    supply=ItemSupply(
+                        inputs.files, columns, seen, request.feed, spec.tenant_field or ""
+                    ),
+                    tally=Tally(),
+                    meter=Meter(progress, sum(file.size for file in inputs.files)),
+                    seen=seen,
+                )
+                await adding.run()
+                deletion = Deletion(self._store, spec, request.tenant, adding.tally, seen)
+                notes = await deletion.run(inputs, adding.supply.broken, request.prune)
         report = adding.tally.report(spec.id, inputs, adding.supply.broken)
         notes += [*moved_notes(adding.chosen.values()), *_links_note(inputs)]
         return replace(report, notes=(*report.notes, *notes))
@@ -229,7 +232,7 @@ class _Add:
                 self.meter.part(items[0], 0)
                 changed = await self._find_changed(items)
                 cuts: list[ChunkedDocument] = []
-                for loaded, cut in zip(changed, await cut_all(self.builder, changed), strict=True):
+                for loaded, cut in zip(changed, await self.builder.cut_all(changed), strict=True):
                     if isinstance(cut, ChunkedDocument):
                         self.tally.undeclared(list(cut.undeclared))
                         self.tally.remark(loaded.item, cut.document.notes)
@@ -248,7 +251,7 @@ class _Add:
         """Return the items that are new or changed. Unreadable and unchanged ones are entered in
         the report."""
         loaded: list[LoadedDocument] = []
-        for item, result in zip(items, await load_all(self.builder, items), strict=True):
+        for item, result in zip(items, await self.builder.load_all(items), strict=True):
             if isinstance(result, LoadedDocument):
                 loaded.append(result)
             else:

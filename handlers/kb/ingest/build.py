@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import anyio.to_thread
 
@@ -21,7 +21,7 @@ from groundhook.core.addresses import address as web_address
 from groundhook.core.errors import IngestError
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.core.types.documents import Document, Reader
+from groundhook.core.types.documents import Document
 from groundhook.core.types.fields import Fields
 from groundhook.handlers.kb.embed import (
     TokenCounter,
@@ -30,11 +30,11 @@ from groundhook.handlers.kb.embed import (
     without_markup,
 )
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
+from groundhook.handlers.kb.ingest.parse import FileParser, Parsed
 from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, Item, make_absolute
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
-from groundhook.handlers.kb.reading.files import failing_as, read
-from groundhook.handlers.kb.reading.readers import READERS
+from groundhook.handlers.kb.reading.files import failing_as
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.points import HEADINGS
 from groundhook.handlers.kb.store.port import FullDocument, Passage
@@ -68,6 +68,7 @@ class LoadedDocument:
 
 
 Given = TypeVar("Given", Item, LoadedDocument)
+More = ParamSpec("More")
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,9 @@ class DocumentBuilder:
         spec: CollectionSpec,
         embedder: Embedder,
         tenant: str,
-        readers: Mapping[str, Reader] = READERS,
+        parser: FileParser,
     ) -> None:
-        self._readers = readers
+        self._parser = parser
         self._spec = spec
         self._embedder = embedder
         self._tenant = tenant
@@ -121,7 +122,37 @@ class DocumentBuilder:
             *(scheme.encode() for scheme in spec.schemes),
         )
 
-    def load(self, item: Item) -> LoadedDocument:
+    async def load_all(self, items: Sequence[Item]) -> list[LoadedDocument | IngestError]:
+        """Read the sources of items. An item that fails is its error."""
+        found = await anyio.to_thread.run_sync(lambda: [_catch(self._load, each) for each in items])
+        if self._tenant or not self._spec.tenant_field:
+            return found
+        # A file that names its own tenant is parsed twice, here and in `cut_all`: few files do, and
+        # keeping the parsed document would hold it in memory until then.
+        loaded = [each for each in found if isinstance(each, LoadedDocument)]
+        parsed = zip(loaded, await self._parse(loaded), strict=True)
+        named = iter([_catch(self._with_tenant, each, document) for each, document in parsed])
+        return [next(named) if isinstance(each, LoadedDocument) else each for each in found]
+
+    async def cut_all(
+        self, loaded: Sequence[LoadedDocument]
+    ) -> list[ChunkedDocument | IngestError]:
+        """Parse documents and cut them into chunks. A document that fails is its error."""
+        parsed = await self._parse(loaded)
+        return await anyio.to_thread.run_sync(
+            lambda: [
+                _catch(self._cut, each, document)
+                for each, document in zip(loaded, parsed, strict=True)
+            ]
+        )
+
+    async def _parse(self, loaded: Sequence[LoadedDocument]) -> list[Parsed]:
+        """Return the documents of files and rows."""
+        contents = [(each.data, str(each.item.file.path)) for each in loaded if not each.item.row]
+        parsed = iter(await self._parser.parse(contents))
+        return [each.item.row.document if each.item.row else next(parsed) for each in loaded]
+
+    def _load(self, item: Item) -> LoadedDocument:
         """Read the item's source and compute its fingerprint. Raises IngestError."""
         if item.error:
             raise IngestError(item.error)
@@ -137,25 +168,17 @@ class DocumentBuilder:
             raise IngestError(
                 f"{str(item.file.path)!r} cannot be read: {exc.strerror or exc}"
             ) from exc
-        # A file that names its own tenant is parsed twice, here and in `cut`: few files do, and
-        # keeping the parsed document would hold it in memory until then.
-        own = self._spec.tenant_field and not self._tenant
-        tenant = (
-            self._tenant_of(item, read(data, str(item.file.path), self._readers))
-            if own
-            else self._tenant
-        )
         kind = item.file.path.suffix.lower()
         return LoadedDocument(
-            item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), tenant, data
+            item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), self._tenant, data
         )
 
-    def cut(self, loaded: LoadedDocument) -> ChunkedDocument:
-        """Parse the document and cut it into chunks. Raises IngestError."""
-        item = loaded.item
-        document = (
-            item.row.document if item.row else read(loaded.data, str(item.file.path), self._readers)
-        )
+    def _with_tenant(self, loaded: LoadedDocument, parsed: Parsed) -> LoadedDocument:
+        return replace(loaded, tenant=self._tenant_of(loaded.item, _document(parsed)))
+
+    def _cut(self, loaded: LoadedDocument, parsed: Parsed) -> ChunkedDocument:
+        """Cut a document into chunks. Raises IngestError."""
+        item, document = loaded.item, _document(parsed)
         spec = self._spec
         self._tenant_of(item, document)
         fields = fields_of(document.fields, spec.types, str(item.file.path))
@@ -247,32 +270,30 @@ class DocumentBuilder:
         return self._tenant or own
 
 
-async def load_all(
-    builder: DocumentBuilder, items: Sequence[Item]
-) -> list[LoadedDocument | IngestError]:
-    """Load the items in a thread. An item that fails is its error."""
-    return await anyio.to_thread.run_sync(lambda: [_catch(builder.load, item) for item in items])
-
-
-async def cut_all(
-    builder: DocumentBuilder, loaded: Sequence[LoadedDocument]
-) -> list[ChunkedDocument | IngestError]:
-    """Cut the documents in a thread. A document that fails is its error."""
-    return await anyio.to_thread.run_sync(lambda: [_catch(builder.cut, each) for each in loaded])
-
-
 def address(item: Item) -> str:
     """Return the `file:` address of a document that has no address of its own; "" for a feed."""
     return "" if item.file.source == FEED else make_absolute(item.file.path).as_uri()
 
 
-def _catch(step: Callable[[Given], Result], given: Given) -> Result | IngestError:
+def _catch(
+    step: Callable[Concatenate[Given, More], Result],
+    given: Given,
+    /,
+    *more: More.args,
+    **named: More.kwargs,
+) -> Result | IngestError:
     item = given.item if isinstance(given, LoadedDocument) else given
     try:
         with failing_as(f"{_quoted_name(item)} was not added"):
-            return step(given)
+            return step(given, *more, **named)
     except IngestError as exc:
         return exc
+
+
+def _document(parsed: Parsed) -> Document:
+    if isinstance(parsed, IngestError):
+        raise parsed
+    return parsed
 
 
 def _quoted_name(item: Item) -> str:

@@ -9,12 +9,15 @@ file that cannot be read is an IngestError that names it. Files whose rows are d
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 from groundhook.core.errors import HostError, IngestError
-from groundhook.core.types.documents import Document, Reader
+from groundhook.core.types.documents import Block, Document, DocumentField, Reader
+from groundhook.core.workers import describe
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.reading.rows import TABLES, has_rows
 
@@ -41,6 +44,37 @@ def read(data: bytes, name: str, readers: Mapping[str, Reader] = READERS) -> Doc
     return document
 
 
+def read_files(contents: Sequence[tuple[bytes, str]]) -> list[dict[str, Any]]:
+    """Return the documents in files, given as bytes and name, as messages to another process:
+    `document_of` reads them, and `error` is that of a file that cannot be read."""
+    return [_message(data, name) for data, name in contents]
+
+
+def _message(data: bytes, name: str) -> dict[str, Any]:
+    try:
+        with failing_as(f"{name!r} was not added"):
+            document = read(data, name)
+    except HostError as exc:
+        return {"error": describe(exc)}
+    return {
+        **vars(document),
+        "blocks": [astuple(block) for block in document.blocks],
+        "fields": {key: astuple(each) for key, each in document.fields.items()},
+    }
+
+
+def document_of(message: dict[str, Any]) -> Document:
+    """Return the document of a message of `read_files`."""
+    return Document(
+        **{
+            **message,
+            "blocks": tuple(Block(*block) for block in message["blocks"]),
+            "fields": {key: DocumentField(*each) for key, each in message["fields"].items()},
+            "notes": tuple(message["notes"]),
+        }
+    )
+
+
 @contextmanager
 def failing_as(failure: str) -> Iterator[None]:
     """Turn every exception of a reader into an IngestError, "<failure>: <reason>", so that one
@@ -54,6 +88,8 @@ def failing_as(failure: str) -> Iterator[None]:
         raise IngestError(
             f"{failure}: it is nested too deeply to be read (RecursionError)"
         ) from exc
+    except MemoryError as exc:
+        raise IngestError(f"{failure}: reading it takes too much memory") from exc
     except Exception as exc:  # parsers and plug-ins' readers raise anything on untrusted input
         # The traceback is shown by `--debug`.
         log.info("%s", failure, exc_info=exc)

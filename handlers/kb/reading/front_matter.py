@@ -4,13 +4,17 @@ module of this package that imports the YAML library."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from groundhook.core.errors import IngestError, Place
 from groundhook.core.types.base import well_formed
 from groundhook.core.types.documents import DocumentField
+from groundhook.core.types.fields import LARGEST
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_SCALAR = (str, int, float, date, type(None))  # keys that mean themselves
 _LONGEST = 64 * 1024  # characters
 
 
@@ -27,10 +31,30 @@ def front_matter(text: str, name: str) -> tuple[dict[str, DocumentField], int]:
 
     if not isinstance(data, CommentedMap):
         return {}, 0  # text between two thematic breaks
-    return {
-        well_formed(str(key)): DocumentField(well_formed(value), data.lc.key(key)[0] + 2)
-        for key, value in data.items()
-    }, fenced.end()
+    fields: dict[str, DocumentField] = {}
+    for key, value in data.items():
+        line = data.lc.key(key)[0] + 2
+        if isinstance(value, Mapping) and any(not isinstance(each, _SCALAR) for each in value):
+            raise IngestError(
+                f"was not added: its front matter is not YAML: {key!s} has braces in braces",
+                place=Place(name, line),
+                hint="quote a template: '{{ … }}'",
+            )
+        fields[well_formed(str(key))] = DocumentField(_plain(value), line)
+    return fields, fenced.end()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as one of JSON: dates as texts, which fields of any type read alike."""
+    if isinstance(value, Mapping):
+        return {well_formed(str(key)): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int) and abs(value) <= LARGEST:
+        return int(value)
+    return value.isoformat() if isinstance(value, date) else well_formed(str(value))
 
 
 def _load(yaml_text: str, name: str) -> Any:
@@ -61,7 +85,7 @@ def _load(yaml_text: str, name: str) -> Any:
     yaml.Composer = WithoutAliases
     try:
         return yaml.load(yaml_text)
-    except (YAMLError, RecursionError, ValueError) as exc:
+    except (YAMLError, RecursionError, ValueError, TypeError) as exc:
         mark = getattr(exc, "problem_mark", None) if isinstance(exc, MarkedYAMLError) else None
         reason = getattr(exc, "problem", None) or "not YAML"
         raise IngestError(

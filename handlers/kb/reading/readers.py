@@ -67,3 +67,4 @@ READERS: Mapping[str, Reader] = {
     ".pdf": _pdf,
     ".docx": _docx,
 }
+TEXTS = frozenset(READERS) - {".pdf", ".docx"}  # of files that are text themselves
