@@ -30,12 +30,58 @@ _NO_LETTERS = bytes(sign for sign in range(128) if not chr(sign).isalpha())
 _VOWEL_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
 
 
+# Signs that nobody sees or types: soft hyphens, blanks without width, marks of direction. Joiners
+# are spelling in some scripts.
+_UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_OTHER_DIGITS = re.compile("[^\\D0-9]")
+# Letters that Unicode does not decompose into a plain one and a mark.
+_PLAIN = str.maketrans(
+    {
+        "æ": "ae",
+        "ð": "d",
+        "đ": "d",
+        "ħ": "h",
+        "ı": "i",
+        "ł": "l",
+        "ø": "o",
+        "œ": "oe",
+        "ß": "ss",
+        "þ": "th",
+        "ŧ": "t",
+    }
+)
+
+
 def normalise(text: str) -> str:
-    """Return text as the embedding model and the analyser need it: NFKC, without NUL and Hebrew
-    vowel points."""
+    """Return text as the embedding model and the analyser need it: `composed`, without signs that
+    nobody sees, and with the digits 0-9 for those of other scripts."""
+    text = composed(text)
+    if text.isascii():
+        return text
+    return _OTHER_DIGITS.sub(_digit, _UNSEEN.sub("", text))
+
+
+def composed(text: str) -> str:
+    """Return text in NFKC, without NUL and Hebrew vowel points."""
     if not text.isascii():
         text = _VOWEL_POINTS.sub("", unicodedata.normalize("NFKC", text))
     return text.replace("\0", " ")
+
+
+def strip_accents(word: str) -> str:
+    """Return a word in lower case in plain letters, since not everyone types accents."""
+    return word if word.isascii() else without_marks(word).translate(_PLAIN)
+
+
+def without_marks(word: str) -> str:
+    """Return a word without accents, but with the letters that only look like accented ones."""
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign)
+    )
+
+
+def _digit(found: re.Match[str]) -> str:
+    return str(unicodedata.decimal(found[0]))
 
 
 def count_scripts(text: str) -> Counter[str]:

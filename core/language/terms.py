@@ -13,6 +13,7 @@ import unicodedata
 from functools import cache
 
 from groundhook.core.language.catalogue import languages
+from groundhook.core.language.scripts import normalise, strip_accents
 
 _WORD = re.compile(r"[^\W_]+(?:['’\"״׳][^\W_]+)*")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f]+")
@@ -21,11 +22,8 @@ _ARABIC = re.compile(r"^[\u0621-\u064a]+$")
 
 
 def _fold(text: str) -> str:
-    """Return the text in one case, without accents, vowel points and width variants."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize(
-        "NFC", "".join(c for c in decomposed if not unicodedata.combining(c))
-    )
+    """Return the text in one case and one spelling of its letters and digits."""
+    return unicodedata.normalize("NFC", strip_accents(normalise(text.casefold())))
 
 
 @cache

@@ -3,7 +3,9 @@ engine.
 
 The tokens depend on the script of each span. Words are stemmed. Words in Hebrew and Arabic script,
 which have prefixes and suffixes, also give their 3-grams of letters. Scripts without spaces between
-words give n-grams only. A code ("AB-1234/x", "search.kb", "C++") is one token, and its parts are
+words give n-grams only. One spelling finds another: letters count without accents, digits of all
+scripts, hyphens and minus signs of all kinds are one, and a number with separators ("1,250,000") is
+also one without. A code ("AB-1234/x", "search.kb", "C++") is one token, and its parts are
 tokens too. No word is omitted, but function words ("how do I") count less in a question: they are
 rare in most documents, and would weigh as much as its topic.
 
@@ -16,7 +18,6 @@ length: the mean of a collection gives no better results, and changes while docu
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -26,7 +27,13 @@ from zlib import crc32
 
 import Stemmer
 
-from groundhook.core.language.scripts import SCRIPTS, normalise
+from groundhook.core.language.scripts import (
+    SCRIPTS,
+    composed,
+    normalise,
+    strip_accents,
+    without_marks,
+)
 from groundhook.handlers.kb.language import function_words, script_of, stemmers
 
 # The kind of a token, in the low bits of its index; 0 is a word. 2 was a single Chinese character:
@@ -55,6 +62,11 @@ _ARABIC_MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed
 _CODE_SIGNS = re.compile("[0-9_./:@#+]")
 # The lookaheads search for a digit once, not from every letter.
 _CODE_PATTERN = re.compile(r"\A(?=\D*\d)(?=\d*\D)|[_./:@#+]")
+_DASHES = re.compile("[\u2010-\u2013\u2212\ufe58]")
+# A number in groups of three digits, with one separator throughout.
+_GROUPED = re.compile(
+    "(?<![\\w.,'’])(?<![0-9] )[0-9]{1,3}([.,'’ ])[0-9]{3}(?:\\1[0-9]{3}){0,4}(?!\\w|\\1[0-9])"
+)
 _LONGEST_CACHED = 48  # characters of the longest word that is cached
 _CACHE_SIZE = 1 << 16
 
@@ -88,6 +100,7 @@ class Analyser:
 
     def __init__(self, language: str, weights: Weights = WEIGHTS) -> None:
         self._tokenizer = _tokenizer(language)
+        self._earlier = _tokenizer(language, earlier=True)
         self._weights = weights
 
     def document(self, text: str) -> SparseVector:
@@ -101,8 +114,12 @@ class Analyser:
         return SparseVector(indices, [weight[counts[index]] for index in indices])
 
     def question(self, text: str) -> SparseVector:
-        """Return the vector of a question, in which each token counts once."""
-        indices = sorted(set(self._tokenizer.indices(text)))
+        """Return the vector of a question, in which each token counts once. It has the tokens of
+        passages that an earlier version stored."""
+        found = set(self._tokenizer.indices(text))
+        if not text.isascii():
+            found.update(self._earlier.indices(text))
+        indices = sorted(found)
         return SparseVector(
             indices, [self._tokenizer.weight(index, self._weights) for index in indices]
         )
@@ -113,14 +130,18 @@ class Analyser:
 
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a text, in order. An n-gram of a word begins with `#`."""
-        return [token for chunk in _chunks(text) for token in self._tokenizer.tokens(chunk)]
+        chunks = [*_CHUNKS.findall(_spelled(text)), *_ungrouped(_spelled(text))]
+        return [token for chunk in chunks for token in self._tokenizer.tokens(chunk)]
 
 
 class _Tokenizer(dict[str, tuple[int, ...]]):
     """Splits text into tokens: word → the indices of its tokens. The tokens of each word are
-    cached, since most words of a text occur often."""
+    cached, since most words of a text occur often. `earlier`: as a version that told one spelling
+    from another did."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, *, earlier: bool) -> None:
+        self._earlier = earlier
+        self._plain = without_marks if earlier else strip_accents
         # 0: without their own cache, which takes four times as long as stemming.
         self._stemmers = {
             script: Stemmer.Stemmer(name, 0) for script, name in stemmers(language).items()
@@ -134,8 +155,12 @@ class _Tokenizer(dict[str, tuple[int, ...]]):
         )
 
     def indices(self, text: str) -> Iterator[int]:
-        """Return the indices of a text's tokens, in order. A chunk contains no blank."""
-        return chain.from_iterable(map(self.__getitem__, normalise(text).lower().split()))
+        """Return the indices of a text's tokens. A chunk contains no blank."""
+        spelled = composed(text).lower() if self._earlier else _spelled(text)
+        words = spelled.split()
+        return chain.from_iterable(
+            map(self.__getitem__, words if self._earlier else [*words, *_ungrouped(spelled)])
+        )
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         chunks = [word] if word.isascii() and word.isalpha() else _CHUNKS.findall(word)
@@ -183,12 +208,17 @@ class _Tokenizer(dict[str, tuple[int, ...]]):
 
     def _word(self, script: str, word: str) -> Iterator[str]:
         stemmer = self._stemmers.get(script)
-        # Nothing is left of a mark without a letter.
-        if stem := strip_accents(stemmer.stemWord(word) if stemmer else word):
+        stem = self._plain(stemmer.stemWord(word) if stemmer else word)
+        if stem:  # nothing is left of a mark without a letter
             yield stem
+        if stemmer and not word.isascii() and (plain := strip_accents(word)) != without_marks(word):
+            # Another stem may be that of the word without its letters ("Søren", "Soren").
+            other = stemmer.stemWord(plain)
+            if other != stem and not self._earlier:
+                yield other
         if script in self._ngram_lengths:
             yield from (
-                f"#{run}" for run in ngrams(f"_{strip_accents(word)}_", self._ngram_lengths[script])
+                f"#{run}" for run in ngrams(f"_{self._plain(word)}_", self._ngram_lengths[script])
             )
 
 
@@ -206,14 +236,20 @@ def is_code(index: int) -> bool:
     return index & _KIND == _CODE
 
 
-@lru_cache(maxsize=8)
-def _tokenizer(language: str) -> _Tokenizer:
-    return _Tokenizer(language)
+@lru_cache(maxsize=16)
+def _tokenizer(language: str, *, earlier: bool = False) -> _Tokenizer:
+    return _Tokenizer(language, earlier=earlier)
 
 
-def _chunks(text: str) -> list[str]:
-    found: list[str] = _CHUNKS.findall(normalise(text).lower())
-    return found
+def _spelled(text: str) -> str:
+    """Return text in the spelling that tokens are made of. Markdown may escape underscores."""
+    text = normalise(text).lower().replace("\\_", "_")
+    return text if text.isascii() else _DASHES.sub("-", text)
+
+
+def _ungrouped(spelled: str) -> list[str]:
+    """Return the numbers in groups of digits, without separators."""
+    return ["".join(filter(str.isdigit, found[0])) for found in _GROUPED.finditer(spelled)]
 
 
 def _is_code(chunk: str, parts: Sequence[str]) -> bool:
@@ -224,12 +260,3 @@ def _is_code(chunk: str, parts: Sequence[str]) -> bool:
 def ngrams(text: str, length: int) -> list[str]:
     """Return every n-gram of `length` letters; the text itself if it is shorter."""
     return [text[start : start + length] for start in range(max(1, len(text) - length + 1))]
-
-
-def strip_accents(word: str) -> str:
-    """Return a word without accents, since not everyone types them."""
-    if word.isascii():
-        return word
-    return "".join(
-        sign for sign in unicodedata.normalize("NFKD", word) if not unicodedata.combining(sign)
-    )

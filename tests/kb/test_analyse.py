@@ -3,6 +3,8 @@ text."""
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -46,6 +48,52 @@ def test_a_word_is_found_in_another_form_or_without_spaces(
     language: str, question: str, passage: str
 ) -> None:
     assert matches(language, question, passage)
+
+
+SPELLINGS = [
+    ("QR-20-7", "QR\u201120\u20117"),
+    ("QR-20-7", "QR\u201320\u20137"),
+    ("QR-20-7", "QR\u221220\u22127"),
+    ("1250000", "1,250,000"),
+    ("1250000", "1.250.000"),
+    ("1250000", "1\u202f250\u202f000"),
+    ("1250000", "1 250 000"),
+    ("1250000", "1'250'000"),
+    ("2022", "٢٠٢٢"),
+    ("2022", "२०२२"),
+    ("krankenversicherung", "kranken\u00adversicherung"),
+    ("versicherung", "versi\u200bcherung"),
+    ("Lukasz", "Łukasz"),
+    ("Soren", "Søren"),
+    ("Dang", "Đặng"),
+    ("Aegir", "Ægir"),
+    ("Thor", "Þór"),
+    ("Isik", "Işık"),
+    ("Strasse", "Straße"),
+    ("max_retry_count", "max\\_retry\\_count"),
+]
+
+
+@pytest.mark.parametrize("language", ["english", "german", "arabic", "plain"])
+@pytest.mark.parametrize(("typed", "written"), SPELLINGS)
+def test_one_spelling_has_the_tokens_of_another(typed: str, written: str, language: str) -> None:
+    analyser = Analyser(language)
+    assert analyser.indices(typed) <= analyser.indices(written)
+    assert analyser.indices(typed) <= set(analyser.question(written).indices)
+
+
+@pytest.mark.parametrize(
+    "text", ["12,500,000", "1250,000", "1,250,00", "100 200 300 400 500 600 700"]
+)
+def test_other_numbers_are_not_the_number_without_separators(text: str) -> None:
+    assert "1250000" not in Analyser("english").tokens(text)
+    assert "12500" not in Analyser("english").tokens(text)
+
+
+def test_a_question_has_the_tokens_of_passages_that_an_earlier_version_stored() -> None:
+    stored = {crc32(token.encode()) & ~3 for token in ("łukasz", "đang")}
+    assert stored <= set(Analyser("english").question("Łukasz Đặng").indices)
+    assert not stored & Analyser("english").indices("Łukasz Đặng")
 
 
 @pytest.mark.parametrize("language", ["english", "hebrew", "chinese", "plain"])
@@ -105,7 +153,8 @@ def test_a_plain_collection_is_not_stemmed() -> None:
 def test_a_vector_is_sorted_positive_and_always_the_same(text: str, language: str) -> None:
     document, question = Analyser(language).document(text), Analyser(language).question(text)
     assert document == Analyser(language).document(text)
-    assert document.indices == question.indices == sorted(set(document.indices))
+    assert document.indices == sorted(set(document.indices))
+    assert question.indices == sorted({*document.indices, *question.indices})
     assert all(0 < value < 2 for value in [*document.values, *question.values])
     assert all(0 <= index < 1 << 32 for index in document.indices)
 
