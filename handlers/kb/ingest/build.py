@@ -49,9 +49,9 @@ _READ_BY = {
     ".mdx": ".mdx 3",
     ".pdf": ".pdf 6",
     ".docx": ".docx 4",
-    ".html": ".html 4",
-    ".htm": ".htm 4",
-    ".xhtml": ".xhtml 4",
+    ".html": ".html 5",
+    ".htm": ".htm 5",
+    ".xhtml": ".xhtml 5",
 }
 _FRONT_MATTER = ("title", "url")  # keys that front matter may have beside declared fields
 

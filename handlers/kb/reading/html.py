@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from codecs import lookup
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,6 +14,7 @@ from groundhook.core.errors import IngestError
 from groundhook.core.extras import extra
 from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.hidden import hidden_words
+from groundhook.handlers.kb.reading.html_parts import remove_link_bars, simplify
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import MARK, encoding_of, stray_nuls
 
@@ -54,6 +56,17 @@ ENDED_BY = (
     ({"td", "th"}, {"tr", "table"}),
 )
 TABLE_PARTS = ["caption", "thead", "tbody", "tfoot", "tr", "th", "td"]
+# Declared encodings that browsers read as larger ones.
+_AS_BROWSERS = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "l1", "ascii", "us-ascii"), "cp1252"),
+    **dict.fromkeys(("iso-8859-9", "latin5", "latin-5"), "cp1254"),
+    **dict.fromkeys(("iso-8859-11", "tis-620", "windows-874"), "cp874"),
+    **dict.fromkeys(("gbk", "gb2312", "gb-2312-80", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift-jis", "sjis", "x-sjis", "ms932", "windows-31j"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks-c-5601-1987", "korean"), "cp949"),
+    "big5": "big5hkscs",
+}
+_DECLARED = 4096  # bytes of a page that may declare its encoding
 EDGES = "header, footer, [role=banner], [role=contentinfo]"
 
 
@@ -63,7 +76,7 @@ def html(data: bytes, name: str) -> Document:
     if b"\0" in data and encoding_of(data) == "utf-8":
         notes = stray_nuls(data.count(b"\0"), len(data), f"{name!r} was not added: it")
         data = data.replace(b"\0", b" ")
-    soup = parse_html(data)
+    soup = parse_html(_decoded(data))
     title = soup.title.get_text(" ", strip=True).lstrip(MARK) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
@@ -71,6 +84,7 @@ def html(data: bytes, name: str) -> Document:
     hidden = _remove_hidden(soup)
     for menu in (*soup.select(", ".join(MENUS)), *_lists_of_links(soup)):
         menu.decompose()
+    remove_link_bars(soup)
     document = from_markdown(markdown_of(soup).lstrip(MARK), name, front=False)
     url = address if address.startswith(("http://", "https://")) else ""
     return replace(
@@ -79,6 +93,24 @@ def html(data: bytes, name: str) -> Document:
         url=url,
         notes=(*notes, *_encoding_note(soup), *hidden_words(hidden)),
     )
+
+
+def _decoded(data: bytes) -> str | bytes:
+    """Return a page that declares a legacy encoding as text, as browsers decode it."""
+    if encoding_of(data) != "utf-8":
+        return data
+    with extra("documents", "reading HTML files", IngestError):
+        from bs4.dammit import EncodingDetector
+
+    declared = EncodingDetector.find_declared_encoding(data[:_DECLARED], is_html=True)
+    label = (declared or "").lower().strip()
+    try:
+        codec = lookup(_AS_BROWSERS.get(label.replace("_", "-"), label)).name
+    except LookupError:
+        return data
+    if not declared or codec.startswith("utf"):
+        return data  # what is not UTF-8 is guessed
+    return data.decode(codec, "replace")
 
 
 def parse_html(html: str | bytes) -> BeautifulSoup:
@@ -93,15 +125,17 @@ def parse_html(html: str | bytes) -> BeautifulSoup:
 
 
 def markdown_of(html: str | BeautifulSoup) -> str:
-    """Return HTML as Markdown without scripts, images and hidden text. A parsed document is
+    """Return HTML as Markdown without scripts and hidden text, with the words of its pictures. A
+    parsed document is
     modified."""
     soup = parse_html(html) if isinstance(html, str) else html
     _remove_non_text(soup)
     _remove_hidden(soup)
+    simplify(soup)
     for tag in (*soup(list(BLOCKS)), *_layout(soup)):
         tag.name = "div"  # the converter puts blank lines around it
     text: str = _converter()(
-        heading_style="ATX", strip=["img"], table_infer_header=True
+        heading_style="ATX", escape_underscores=False, table_infer_header=True
     ).convert_soup(soup)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 

@@ -1,0 +1,139 @@
+"""Parts of a page that Markdown has no form for: cells that span rows, superscripts, formulas, the
+words of pictures, boxes with headings of their own, and what only moves a reader about."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup, Tag
+
+LONGEST_ALT = 300  # characters
+MOST_COLUMNS, MOST_COPIES = 100, 20_000  # that a cell spans, and that are made of cells of a page
+HEADINGS = [f"h{level}" for level in range(1, 7)]
+# Classes of elements that stand beside the text around them.
+BOXES = (
+    *("admonition", "alert", "attention", "callout", "caution", "danger", "example", "hint"),
+    *("important", "info", "infobox", "note", "sidebar", "tip", "warning"),
+)
+LINK_BARS = (
+    *("breadcrumb", "breadcrumbs", "navfooter", "navheader"),
+    *("pagination", "skip-link", "skip-nav", "skiplink"),
+)
+_SKIP = re.compile(
+    r"(skip|jump) (to|over)\b|zum (haupt)?inhalt\b|aller au contenu\b", re.IGNORECASE
+)
+_PERMALINKS = frozenset(("", "#", "¶", "§", "🔗", "\uf0c1"))
+_FILE = re.compile(r"\S+\.(?:avif|gif|jpe?g|png|svg|webp)", re.IGNORECASE)
+_UNIT = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_]{1,3})$")  # what has a power: "10", "m"
+_POWER = re.compile(r"[a-z]|(?=[^\d+\-]*[\d+\-])[\w+\-*/., ]{1,20}")  # not "st", "®"
+_SIMPLE = re.compile(r"[+-]?[\d.,]+|[a-z]")
+
+
+def remove_link_bars(soup: BeautifulSoup) -> None:
+    """Remove bars of links, links that skip them, and links of a heading to itself."""
+    for bar in soup.find_all(class_=LINK_BARS):
+        bar.decompose()
+    for link in soup.select('a[href^="#"]'):
+        text = link.get_text().strip()
+        if _SKIP.match(text) or (text in _PERMALINKS and not link.find("img")):
+            link.decompose()
+
+
+def simplify(soup: BeautifulSoup) -> None:
+    """Write such parts as text."""
+    for image in soup("img"):
+        alt = " ".join(str(image.get("alt") or "").split())[:LONGEST_ALT]
+        image.replace_with(" " if _FILE.fullmatch(alt) else alt or " ")
+    for formula in soup("math"):
+        formula.replace_with(_formula(formula))
+    for raised in soup("sup"):
+        _write_raised(raised)
+    for box in (*soup.find_all(class_=BOXES), *soup(["aside"]), *soup.select("[role=note]")):
+        for heading in box(HEADINGS):
+            heading.name = "p"
+    copies = 0
+    for table in soup("table"):
+        copies = _repeat_cells(soup, table, copies)
+
+
+def _write_raised(raised: Tag) -> None:
+    """Write a power as `10^9`, and the number of a note as `[3]`."""
+    text = raised.get_text().strip().replace("−", "-")
+    before = raised.find_previous(string=True) if raised.previous_sibling is not None else ""
+    linked = raised.find("a") or raised.find_parent("a")
+    if text.isdigit() and (linked or not _UNIT.search(str(before)[-8:])):
+        raised.string = f"[{text}]"
+    elif not linked and _POWER.fullmatch(text):
+        raised.string = f"^{text}" if _SIMPLE.fullmatch(text) else f"^({text})"
+
+
+def _formula(tag: Tag) -> str:
+    """Return MathML as one line of text."""
+    from bs4 import Tag
+
+    if tag.name in ("annotation", "annotation-xml", "mphantom"):
+        return ""
+    parts = [
+        _formula(each) if isinstance(each, Tag) else " ".join(str(each).split())
+        for each in tag.children
+    ]
+    parts = [part for part in parts if part]
+    match tag.name, parts:
+        case "mfrac", [above, below]:
+            return f"{_group(above)}/{_group(below)}"
+        case (("msup" | "mover"), [base, high]):
+            return f"{_group(base)}^{_group(high)}"
+        case "msubsup", [base, low, high]:
+            return f"{base}_{_group(low)}^{_group(high)}"
+        case (("msub" | "munder"), [base, low]):
+            return f"{base}_{_group(low)}"
+        case "mroot", [base, degree]:
+            return f"{_group(base)}^(1/{degree})"
+        case "msqrt", _:
+            return f"√{_group(''.join(parts))}"
+    return "".join(parts).replace("\u2062", "").replace("\u2061", "")
+
+
+def _group(text: str) -> str:
+    return text if re.fullmatch(r"\w+|\(.*\)", text) else f"({text})"
+
+
+def _repeat_cells(soup: BeautifulSoup, table: Tag, copies: int) -> int:
+    """Write a cell that spans rows in each of them, and return the `copies` of the page so far.
+    Beyond their limit cells stay as they are."""
+    above: dict[int, tuple[int, str, int]] = {}  # column → rows that are left, text, columns
+    for row in table("tr"):
+        if row.find_parent("table") is not table:
+            continue
+        below: dict[int, tuple[int, str, int]] = {}
+        column = 0
+        for cell in [*row.find_all(["td", "th"], recursive=False), None]:
+            while column in above:
+                left, text, width = above.pop(column)
+                if copies < MOST_COPIES:
+                    copy = soup.new_tag("td", colspan=str(width))
+                    copy.string = text
+                    row.append(copy) if cell is None else cell.insert_before(copy)
+                    copies += width
+                if left > 1:
+                    below[column] = left - 1, text, width
+                column += width
+            if cell is None:
+                break
+            width, rows = _span(cell, "colspan"), _span(cell, "rowspan")
+            cell["colspan"] = str(width)
+            if rows > 1:
+                below[column] = rows - 1, cell.get_text(" ", strip=True), width
+            column += width
+        # A row that is too short reaches none of the cells beside it.
+        above = {
+            at: (n - 1, text, width) for at, (n, text, width) in above.items() if n > 1
+        } | below
+    return copies
+
+
+def _span(cell: Tag, name: str) -> int:
+    value = str(cell.get(name) or "1").strip()
+    return max(1, min(MOST_COLUMNS, int(value))) if value.isascii() and value.isdigit() else 1

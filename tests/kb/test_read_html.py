@@ -1,0 +1,96 @@
+"""What a page shows where Markdown has no form for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundhook.core.types.documents import Document
+from groundhook.handlers.kb.reading.files import read
+
+
+def page(body: str | bytes, head: str = "") -> Document:
+    inner = body.encode() if isinstance(body, str) else body
+    return read(b"<html><head>" + head.encode() + b"</head><body>" + inner, "a.html")
+
+
+def test_a_cell_that_spans_rows_is_in_each_of_them_and_the_others_keep_their_columns() -> None:
+    rows = (
+        "<tr><th>Zone</th><th>Size</th><th>Fee</th></tr>"
+        "<tr><td rowspan=2>North</td><td>small</td><td rowspan=3>12</td></tr>"
+        "<tr><td>large</td></tr>"
+        "<tr><td>South</td><td>any</td></tr>"
+        "<tr><td colspan=2>Islands</td><td>30</td></tr>"
+    )
+    assert page(f"<table>{rows}</table>").text.splitlines()[2:] == [
+        "| North | small | 12 |",
+        "| North | large | 12 |",
+        "| South | any | 12 |",
+        "| Islands | | 30 |",
+    ]
+
+
+def test_cells_that_span_very_many_rows_and_columns_stay_small() -> None:
+    cell = "<td rowspan=1000 colspan=1000>x</td>"
+    text = page(f"<table>{f'<tr>{cell * 20}</tr>' * 60}</table>").text
+    assert len(text) < 500_000
+
+
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [
+        ("9.46 × 10<sup>15</sup> m", "9.46 × 10^15 m"),
+        ("10<sup>−9</sup> mol/l", "10^-9 mol/l"),
+        ("25 m<sup>2</sup>", "25 m^2"),
+        ("2<sup>n+1</sup>", "2^(n+1)"),
+        ("CO<sub>2</sub>", "CO2"),
+        ("the 1<sup>st</sup> of May", "the 1st of May"),
+        ("See the note<sup>3</sup>.", "See the note[3]."),
+        ('10<sup><a href="#n">3</a></sup>', "10[3]"),
+        ("Acme<sup>®</sup>", "Acme®"),
+        ("set max_retry_count", "set max_retry_count"),
+        (
+            "<math><mfrac><mn>1</mn><mn>2</mn></mfrac><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup></math>",
+            "1/2πr^2",
+        ),
+        ("<math><msqrt><mi>a</mi><mo>+</mo><mi>b</mi></msqrt></math>", "√(a+b)"),
+        ('press <img src="p.png" alt="the power button"> now', "press the power button now"),
+        ('a<img src="p.png" alt="photo-1.png">b', "a b"),
+    ],
+)
+def test_a_part_of_a_line_is_written_as_text(written: str, read_as: str) -> None:
+    assert page(f"<p>{written}</p>").text.strip() == read_as
+
+
+@pytest.mark.parametrize(
+    ("declared", "data", "text"),
+    [
+        ("iso-8859-1", b"\x93Fees\x94 \x96 \x80 20", "“Fees” – € 20"),
+        ("iso-8859-9", b"\x93\xfe\x94", "“ş”"),
+        ("tis-620", b"\x93\xba\xd2\xb7\x94", "“บาท”"),
+        ("gbk", "价€".encode("gb18030"), "价€"),
+        ("windows-1252", b"20 \x81 \x80", "20 � €"),
+        ("utf-8", "20 €".encode(), "20 €"),
+    ],
+)
+def test_a_declared_encoding_is_decoded_as_in_a_browser(
+    declared: str, data: bytes, text: str
+) -> None:
+    document = page(b"<p>" + data, f'<meta charset="{declared}">')
+    assert document.text.strip() == text
+    assert not document.notes
+
+
+def test_what_follows_a_box_belongs_to_the_heading_before_it() -> None:
+    box = '<div class="note"><h3 class="title">Note</h3><p>Only roots may.</p></div>'
+    document = page(f"<h2>Restore</h2>{box}<p>It needs the space twice.</p>")
+    assert [block.name for block in document.blocks if block.kind == "heading"] == ["Restore"]
+    assert "Only roots may." in document.text
+
+
+def test_bars_of_links_and_links_that_skip_or_stay_are_no_text() -> None:
+    body = (
+        '<a href="#main">Skip to content</a>'
+        '<div class="navheader"><table><tr><td><a href="a">Prev</a></td></tr></table></div>'
+        '<h1>Fees<a class="headerlink" href="#fees">¶</a></h1><p>Twelve.</p>'
+    )
+    assert page(body).text == "# Fees\n\nTwelve.\n"
