@@ -76,7 +76,7 @@ def test_comments_in_markdown_are_left_out_and_those_in_code_are_code() -> None:
         "One `<!-- y -->` two.",
         "- a",
         "```html\n<!-- kept -->\n```",
-        "<p>Three.</p>",
+        "Three.",
         "<!-- never ends",
     ]
 

@@ -44,9 +44,9 @@ Result = TypeVar("Result")
 _FORMAT = b"3"  # increased when reading or cutting changes, so that documents are built again
 # The same for one kind of file: the version of its reader.
 _READ_BY = {
-    ".md": ".md 3",
-    ".markdown": ".markdown 3",
-    ".mdx": ".mdx 3",
+    ".md": ".md 4",
+    ".markdown": ".markdown 4",
+    ".mdx": ".mdx 4",
     ".pdf": ".pdf 6",
     ".docx": ".docx 4",
     ".html": ".html 5",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from groundhook.core.types.documents import Block, Document, Kind
+from groundhook.handlers.kb.reading.dialects import plain_markdown
 from groundhook.handlers.kb.reading.front_matter import front_matter
 from groundhook.handlers.kb.reading.text import decode, paragraphs, stem
 
@@ -35,10 +36,12 @@ def markdown(data: bytes, name: str) -> Document:
 
 def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
     """Return the document in a Markdown text. A file by an author (`front`) may have `title` and
-    `url` in front matter, and its comments are removed. Raises IngestError."""
+    `url` in front matter; comments and the marks of dialects are removed. Raises IngestError."""
     fields, begin = front_matter(text, name) if front else ({}, 0)
     if front and "<!--" in text:
         text = _remove_comments(text, begin)
+    if front:
+        text = text[:begin] + plain_markdown(text[begin:])
     blocks = markdown_blocks(text, begin)
     headings = [block for block in blocks if block.kind == "heading" and block.name]
     named = str(fields["title"].value) if fields.get("title") and fields["title"].value else ""
