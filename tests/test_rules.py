@@ -61,6 +61,7 @@ IMPORTERS = {
     "tokenizers": ("core.onnx_folder",),
     "pypdf": ("core.readers.pdf",),
     "markdownify": ("handlers.kb",),
+    "docutils": ("handlers.kb.reading.rst",),
     "bs4": ("handlers.kb",),
     "mammoth": ("handlers.kb",),
     "openai": ("host.llm.openai", "host.llm.openai_events"),

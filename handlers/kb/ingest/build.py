@@ -47,6 +47,7 @@ _READ_BY = {
     ".md": ".md 4",
     ".markdown": ".markdown 4",
     ".mdx": ".mdx 4",
+    ".rst": ".rst 2",
     ".pdf": ".pdf 6",
     ".docx": ".docx 4",
     ".html": ".html 5",

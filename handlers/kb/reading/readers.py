@@ -30,6 +30,13 @@ def _html(data: bytes, name: str) -> Document:
         return html(data, name)
 
 
+def _rst(data: bytes, name: str) -> Document:
+    from groundhook.handlers.kb.reading.rst import rst
+
+    with _naming(name):
+        return rst(data, name)
+
+
 def _pdf(data: bytes, name: str) -> Document:
     from groundhook.handlers.kb.reading.pdf import pdf
 
@@ -60,7 +67,7 @@ READERS: Mapping[str, Reader] = {
     ".mdx": _markdown,
     ".txt": _plain,
     ".text": _plain,
-    ".rst": _plain,
+    ".rst": _rst,
     ".html": _html,
     ".htm": _html,
     ".xhtml": _html,
