@@ -53,10 +53,9 @@ def _lines(lines: list[str]) -> Iterator[str]:
     fence = ""
     for line in lines:
         indent = len(line) - len(line.lstrip(" "))
-        if line.strip():
-            while inside and indent < inside[-1]:
-                inside.pop()
-                fence = ""
+        while line.strip() and inside and indent < inside[-1]:
+            inside.pop()
+            fence = ""
         body = line[inside[-1] :] if inside else line
         if fence:
             fence = "" if _closes(body, fence) else fence
@@ -67,16 +66,20 @@ def _lines(lines: list[str]) -> Iterator[str]:
         elif found := _INDENTED.fullmatch(body):
             inside.append((inside[-1] if inside else 0) + len(found["at"]) + 4)
             yield _label(found["title"], found["kind"])
-        elif body.startswith("    "):
-            yield body
-        elif _STATEMENT.fullmatch(body) or _CLOSED.fullmatch(body):
-            yield ""
-        elif found := _OPENED.fullmatch(body):
-            yield _label(found["title"] or found["rest"] or None, found["kind"] or found["class"])
-        elif found := _ALERT.fullmatch(body):
-            yield found[1] + _label(found[3] or None, found[2])
         else:
-            yield _inline(body)
+            yield body if body.startswith("    ") else _shown(body)
+
+
+def _shown(line: str) -> str:
+    """Return what a page shows of a line that is no code."""
+    if _STATEMENT.fullmatch(line) or _CLOSED.fullmatch(line):
+        return ""
+    if found := _OPENED.fullmatch(line):
+        title = found["title"] or found["rest"] or None
+        return _label(title, found["kind"] or found["class"])
+    if found := _ALERT.fullmatch(line):
+        return found[1] + _label(found[3] or None, found[2])
+    return _inline(line)
 
 
 def _closes(line: str, fence: str) -> bool:
