@@ -8,8 +8,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from groundhook.core.errors import IngestError
@@ -24,8 +24,20 @@ WIDEST = 1.4
 CELLS_APART = 2.0
 # In font sizes: text that ends this far before right-to-left text is another word.
 WORDS_APART = 0.3
+USUAL = 12.0  # points: the size of text in a field of a form
+DEEPEST = 8  # fields around a field
 # NUL is not text; the bullets of Word and LibreOffice are characters of a symbol font.
-_SIGNS = {0: " ", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓", 0xF02D: "–"}
+_SIGNS = {0: " ", 0x7F: "•", 0xF0B7: "•", 0xF0A7: "▪", 0xF0D8: "➢", 0xF0FC: "✓", 0xF02D: "–"}
+# The parser raises errors of many types for broken files.
+_WRONG = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 _BEGINNING, _BEFORE = b"%PDF-", 1024  # of every PDF, and the bytes that may precede it
 
 
@@ -103,17 +115,7 @@ def _translate_errors() -> Iterator[None]:
 
     try:
         yield
-    # The parser raises errors of many types for broken files.
-    except (
-        PyPdfError,
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as exc:
+    except (PyPdfError, *_WRONG) as exc:
         raise IngestError(
             f"it is not a PDF that can be read: {exc}", hint="print it to a new PDF"
         ) from exc
@@ -194,7 +196,9 @@ class _PageReader:
         """Return the page's text and its lines; text far to the right of the rest of a line is a
         line of its own."""
         page.extract_text(visitor_text=self._add_text)
-        finished = tuple(line.line() for line in self._lines if line.parts)
+        finished = tuple(
+            _with_values([line.line() for line in self._lines if line.parts], _values(page))
+        )
         return "".join(map(_separate, (None, *finished), finished)), finished
 
     def _add_text(
@@ -242,6 +246,51 @@ class _PageReader:
         if backward is not None:
             self._prepending = backward
         line.letter = left if len(part) == 1 else math.nan
+
+
+def _values(page: PageObject) -> list[Line]:
+    """Return what is filled in into the fields of a page's form."""
+    found: list[Line] = []
+    with suppress(*_WRONG):  # the text of the page is worth more than a broken form
+        for reference in page.get("/Annots") or ():
+            widget = reference.get_object()
+            if widget.get("/Subtype") == "/Widget" and (text := _value(widget)):
+                left, low, _, high = map(float, widget["/Rect"])
+                size = min(high - low, USUAL)
+                found.append(Line(text, size, bold=False, left=left, base=high - size))
+    return found
+
+
+def _value(widget: Any) -> str:
+    field: Any = widget
+    for _ in range(DEEPEST):
+        if "/V" in field or "/Parent" not in field:
+            break
+        field = field["/Parent"].get_object()
+    value = field.get("/V")
+    if widget.get("/FT", field.get("/FT")) == "/Btn":
+        state = str(widget.get("/AS", "/Off"))
+        return "" if state == "/Off" else f"[{state.strip('/')}]"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return " ".join(str(value).split()) if isinstance(value, str) else ""
+
+
+def _with_values(lines: list[Line], values: Sequence[Line]) -> list[Line]:
+    """Return the lines with each value after its label, which is to the left of it or above."""
+    for value in values:
+        beside = [
+            at
+            for at, line in enumerate(lines)
+            if line.left < value.left and abs(line.base - value.base) < 0.8 * USUAL
+        ]
+        if beside:
+            at = max(beside, key=lambda each: lines[each].left)
+            lines[at] = replace(lines[at], text=f"{lines[at].text} {value.text}")
+        else:
+            above = [at for at, line in enumerate(lines) if line.base >= value.base]
+            lines.insert(above[-1] + 1 if above else len(lines), value)
+    return lines
 
 
 def _separate(before: Line | None, line: Line) -> str:

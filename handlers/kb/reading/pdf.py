@@ -40,9 +40,12 @@ _GENERATED = re.compile(
     r"(?i)^(?:microsoft \w+ - .*|untitled.*|\((?:anonymous|untitled|unspecified)\)"
     r"|.*\.(?:docx?|odt|tex|dvi|indd|pptx?|xlsx?|pdf|rtf|qxd))$"
 )
+_ENTRY = re.compile(r"((?:\d+(?:\.\d+)*\.?\s+)?[^\W\d_].*?)[\s.…]{2,}\d{1,4}")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _LEADERS = re.compile(r"(?:\. ?){4}")  # of a table of contents
 # Matches from the beginning of a word only: else the time for a long word grows with its square.
 _PARTED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)-\n([^\W\d_]+)")
+_PARTED_CODE = re.compile(r"(?<=[A-Z0-9])-\n(?=[0-9])")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 # "two- and threefold"
 _JOINING = frozenset({"and", "or", "to", "und", "oder", "bis", "et", "ou", "y", "o", "e"})
@@ -71,7 +74,7 @@ def pdf(data: bytes, name: str) -> Document:
     except IngestError as exc:
         raise IngestError(f"{name!r} was not added: {exc.message}", hint=exc.hint) from exc
     body = _body([line for page in found.lines for line in page])
-    pages = _drop_running_lines(found, body)
+    pages = _drop_contents(_drop_running_lines(found, body))
     parts = [
         (number, part)
         for number, page in enumerate(pages, 1)
@@ -123,6 +126,7 @@ def _rejoin_words(text: str, words: Collection[str]) -> str:
             else left + right
         )
 
+    text = _PARTED_CODE.sub("-", text)
     return _PARTED.sub(rejoined, text.replace("\u00ad\n", "").replace("\u00ad", ""))
 
 
@@ -156,6 +160,26 @@ def _drop_running_lines(found: Pdf, body: tuple[float, bool]) -> list[list[Line]
         read.update(_line_key(line, page) for line in running)
         pages.append([line for line in lines if line not in dropped] or list(lines))
     return pages
+
+
+def _drop_contents(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """Return the pages without tables of contents: rows that end with the number of a page, and
+    without it repeat a line of the text. A page with other rows of this form has none."""
+    rows = [rows_of(page) for page in pages]
+    texts = (row.text for page in rows for row in page)
+    titles = {_letters(text) for text in texts if not _ENTRY.fullmatch(text)}
+    kept = []
+    for page, lines in zip(rows, pages, strict=True):
+        entries = [row for row in page if _ENTRY.fullmatch(row.text)]
+        known = [row for row in entries if _letters(row.text) in titles]
+        dropped = entries if len(known) >= max(AGAIN, len(entries) / 2) else []
+        gone = {cell for row in dropped for cell in row.cells}
+        kept.append([line for line in lines if line not in gone])
+    return kept
+
+
+def _letters(text: str) -> str:
+    return "".join(_LETTERS.findall(text)).casefold()
 
 
 def _repeated_lines(pages: Sequence[Sequence[Line]]) -> set[_LineKey]:

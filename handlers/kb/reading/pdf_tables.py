@@ -7,7 +7,8 @@ of the file, which is row by row in nearly all files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groundhook.core.readers.pdf import Line
@@ -15,6 +16,12 @@ from groundhook.core.readers.pdf import Line
 LEVEL = 0.3  # × the size: difference in height of the lines of one row
 ALIGNED = 3.0  # points: difference of the left edges of one column
 WRAPPED = 1.6  # × the size: distance at most from one line of a cell to the next
+
+# "1.", "(c)", "iv)", "2.1", "•"
+_MARKER = re.compile(
+    r"\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivx]{1,5})[.)]|\d{1,2}(?:\.\d{1,2})+|[•▪➢✓◦–—-]"
+)
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -53,16 +60,20 @@ def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
     end = start
     while end < len(rows) and table.add(rows[end]):
         end += 1
-    return (_markdown(table.rows), end - start) if len(table.rows) > 1 else ("", 0)
+    if len(table.rows) < 2 or _is_list(table.rows):
+        return "", 0
+    return _markdown(_in_columns(table.rows)), end - start
 
 
 class _Table:
-    """A table while it is read. The cells of the header define the left edges of its columns."""
+    """A table while it is read. `rows` have the text of each cell by its left edge. The cells of
+    the header define the columns that wrapped text belongs to."""
 
     def __init__(self, header: Row) -> None:
-        self.rows: list[dict[int, str]] = []  # column → text
-        self._columns = [cell.left for cell in header.cells]
+        self.rows: list[dict[float, str]] = []
+        self._columns = [[cell.left] for cell in header.cells]
         self._last: dict[int, Line] = {}  # column → the lowest line of the cell in the last row
+        self._edges: dict[int, float] = {}  # column → the left edge of the cell in the last row
 
     def add(self, row: Row) -> bool:
         """Add a row of the page, as a row of the table or as text wrapped in the cells of its last
@@ -70,8 +81,10 @@ class _Table:
         columns = [_column(self._columns, cell) for cell in row.cells]
         wrapped = _continues_row(row.cells, columns, self._last)
         if len(row.cells) > 1 and (columns[0] in (None, 0) or not wrapped):
-            self.rows.append({number: cell.text for number, cell in enumerate(row.cells)})
-            self._last = dict(enumerate(row.cells))
+            self.rows.append({cell.left: cell.text for cell in row.cells})
+            places = _places([cell.left for cell in row.cells], self._columns)
+            self._last = dict(zip(places, row.cells, strict=True))
+            self._edges = {place: cell.left for place, cell in self._last.items()}
         elif wrapped:
             self._append_text(columns, row.cells)
         else:
@@ -83,8 +96,53 @@ class _Table:
         texts = self.rows[-1]
         for column, cell in zip(columns, cells, strict=True):
             assert column is not None  # `_continues_row` has checked it
-            texts[column] = f"{texts[column]} {cell.text}" if column in texts else cell.text
+            edge = self._edges.setdefault(column, cell.left)
+            texts[edge] = f"{texts[edge]} {cell.text}" if edge in texts else cell.text
             self._last[column] = cell
+
+
+def _is_list(rows: Sequence[Mapping[float, str]]) -> bool:
+    """Return whether rows are a numbered list: a marker, and words beside it."""
+    marked = [tuple(texts for _, texts in sorted(row.items())) for row in rows if len(row) > 1]
+    return all(
+        len(row) == 2 and _MARKER.fullmatch(row[0]) and len(_LETTER.findall(row[1])) > 3
+        for row in marked
+    )
+
+
+def _in_columns(rows: Sequence[Mapping[float, str]]) -> list[dict[int, str]]:
+    """Return the rows by the numbers of their columns: those of the rows with most cells. A row
+    with fewer has its cells in the nearest ones, in order."""
+    most = max(map(len, rows))
+    edges = list(zip(*(sorted(row) for row in rows if len(row) == most), strict=True))
+    return [
+        {
+            place: text
+            for place, (_, text) in zip(
+                _places(sorted(row), edges), sorted(row.items()), strict=True
+            )
+        }
+        for row in rows
+    ]
+
+
+def _places(lefts: Sequence[float], columns: Sequence[Sequence[float]]) -> list[int]:
+    """Return the column of each cell, in rising order, so that all are nearest to the left edges of
+    their columns. A row with as many cells as columns, or more, has one in each."""
+    spare = len(columns) - len(lefts)
+    if spare <= 0:
+        return list(range(len(lefts)))
+    # cost and places of the first cells, by the number of columns that are empty before the next
+    best: list[tuple[float, list[int]]] = [(0.0, [])] * (spare + 1)
+    for number, left in enumerate(lefts):
+        nearer: list[tuple[float, list[int]]] = []
+        for empty, (cost, places) in enumerate(best):
+            place = number + empty
+            here = cost + min(abs(edge - left) for edge in columns[place])
+            found = (here, [*places, place])
+            nearer.append(min(found, nearer[-1]) if nearer else found)
+        best = nearer
+    return best[-1][1]
 
 
 def _continues_row(
@@ -110,9 +168,9 @@ def _fits(cell: Line, place: int | None, last: dict[int, Line]) -> bool:
     )
 
 
-def _column(columns: Sequence[float], cell: Line) -> int | None:
+def _column(columns: Sequence[Sequence[float]], cell: Line) -> int | None:
     return next(
-        (number for number, left in enumerate(columns) if abs(left - cell.left) < ALIGNED), None
+        (number for number, [left] in enumerate(columns) if abs(left - cell.left) < ALIGNED), None
     )
 
 
