@@ -107,4 +107,15 @@ def test_a_code_or_a_range_at_the_end_of_a_line_keeps_its_hyphen() -> None:
             (72, 672, "10 bar."),
         ]
     )
-    assert document.text.split() == ["Order", "the", "part", "KX-20", "for", "a", "pressure", "of", "5-10", "bar."]
+    assert document.text.split() == [
+        "Order",
+        "the",
+        "part",
+        "KX-20",
+        "for",
+        "a",
+        "pressure",
+        "of",
+        "5-10",
+        "bar.",
+    ]

@@ -168,14 +168,17 @@ def _drop_contents(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     rows = [rows_of(page) for page in pages]
     texts = (row.text for page in rows for row in page)
     titles = {_letters(text) for text in texts if not _ENTRY.fullmatch(text)}
-    kept = []
-    for page, lines in zip(rows, pages, strict=True):
-        entries = [row for row in page if _ENTRY.fullmatch(row.text)]
-        known = [row for row in entries if _letters(row.text) in titles]
-        dropped = entries if len(known) >= max(AGAIN, len(entries) / 2) else []
-        gone = {cell for row in dropped for cell in row.cells}
-        kept.append([line for line in lines if line not in gone])
-    return kept
+    contents = [_contents(page, titles) for page in rows]
+    return [
+        [line for line in lines if line not in entries]
+        for lines, entries in zip(pages, contents, strict=True)
+    ]
+
+
+def _contents(page: Sequence[Row], titles: Collection[str]) -> set[Line]:
+    entries = [row for row in page if _ENTRY.fullmatch(row.text)]
+    known = sum(_letters(row.text) in titles for row in entries)
+    return {cell for row in entries for cell in row.cells if known >= max(AGAIN, len(entries) / 2)}
 
 
 def _letters(text: str) -> str:
