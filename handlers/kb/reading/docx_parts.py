@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from groundhook.handlers.kb.reading.docx_shown import Shown
+
 _NAMESPACES = (
     "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}",
     "{http://purl.oclc.org/ooxml/wordprocessingml/main}",
@@ -54,10 +56,12 @@ def prepare_docx(data: bytes) -> tuple[bytes, int]:
         parts_with_text = dict(_text_parts(roots))
         changed: dict[str, bytes] = {}
         hidden = 0
+        shown = {space: Shown(space, roots) for space in _NAMESPACES}
         for name, names in parts_with_text.items():
             before, taken = _remove_hidden(roots[name], names)
             hidden += taken
-            if _rename(roots[name], names) or before:
+            added = shown[names.space].write(roots[name])
+            if _rename(roots[name], names) or before or added:
                 changed[name] = ElementTree.tostring(roots[name])
         if not changed:
             return data, 0

@@ -28,6 +28,7 @@ _PERMALINKS = frozenset(("", "#", "¶", "§", "🔗", "\uf0c1"))
 _FILE = re.compile(r"\S+\.(?:avif|gif|jpe?g|png|svg|webp)", re.IGNORECASE)
 _UNIT = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_]{1,3})$")  # what has a power: "10", "m"
 _POWER = re.compile(r"[a-z]|(?=[^\d+\-]*[\d+\-])[\w+\-*/., ]{1,20}")  # not "st", "®"
+_OPERAND = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]|\([^()]*\)|√\w|")
 _SIMPLE = re.compile(r"[+-]?[\d.,]+|[a-z]")
 
 
@@ -82,22 +83,23 @@ def _formula(tag: Tag) -> str:
     parts = [part for part in parts if part]
     match tag.name, parts:
         case "mfrac", [above, below]:
-            return f"{_group(above)}/{_group(below)}"
+            return f"{grouped(above)}/{grouped(below)}"
         case (("msup" | "mover"), [base, high]):
-            return f"{_group(base)}^{_group(high)}"
+            return f"{grouped(base)}^{grouped(high)}"
         case "msubsup", [base, low, high]:
-            return f"{base}_{_group(low)}^{_group(high)}"
+            return f"{base}_{grouped(low)}^{grouped(high)}"
         case (("msub" | "munder"), [base, low]):
-            return f"{base}_{_group(low)}"
+            return f"{base}_{grouped(low)}"
         case "mroot", [base, degree]:
-            return f"{_group(base)}^(1/{degree})"
+            return f"{grouped(base)}^(1/{degree})"
         case "msqrt", _:
-            return f"√{_group(''.join(parts))}"
+            return f"√{grouped(''.join(parts))}"
     return "".join(parts).replace("\u2062", "").replace("\u2061", "")
 
 
-def _group(text: str) -> str:
-    return text if re.fullmatch(r"\w+|\(.*\)", text) else f"({text})"
+def grouped(text: str) -> str:
+    """Return an operand of a formula, in brackets if it is more than one sign or name."""
+    return text if _OPERAND.fullmatch(text) else f"({text})"
 
 
 def _repeat_cells(soup: BeautifulSoup, table: Tag, copies: int) -> int:
