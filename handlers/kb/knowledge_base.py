@@ -107,15 +107,17 @@ class KnowledgeBase(KBHandler):
         tenant: str = "",
         feed: BinaryIO | None = None,
         prune: bool | None = None,
+        exclude: Sequence[str] = (),
         progress: Progress | None = None,
         delegates: Delegates | None = None,
     ) -> AddReport:
         """Add files, folders and a feed, which is JSON: one object per line, or an array. Documents
         that were added from the same folders and files before and no longer exist there are
         removed, unless nothing of a folder is left. `prune=True` removes them even then,
-        `prune=False` never does. `delegates` call the assistant or the tool that extracts entities,
-        if the collection has one. Raises UsageError, ConfigError and StorageError; the report has
-        the errors of single files."""
+        `prune=False` never does. `exclude` are patterns of files and folders in the given folders
+        that are omitted, by name, or by path if they have a `/`. `delegates` call the assistant or
+        the tool that extracts entities, if the collection has one. Raises UsageError, ConfigError
+        and StorageError; the report has the errors of single files."""
         from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
 
         spec = self._spec(collection)
@@ -127,7 +129,7 @@ class KnowledgeBase(KBHandler):
             readers=self._readers,
             reader_environment=self._reader_environment,
         )
-        request = AddRequest(paths=paths, tenant=tenant, feed=feed, prune=prune)
+        request = AddRequest(paths=paths, tenant=tenant, feed=feed, prune=prune, exclude=exclude)
         report = await ingestion.add(
             spec, embedder, self._settings(spec, embedder), request, progress
         )

@@ -102,18 +102,26 @@ for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.cal
     help="Remove documents whose files no longer exist in PATH (default: --prune, but --no-prune if"
     " all of them are missing).",
 )
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="GLOB",
+    help="Omit files and folders of this name in PATH, or of this path below it if it has a '/'"
+    " (may be repeated).",
+)
 def add(
     collection: str,
     paths: tuple[str, ...],
     app: Path,
     tenant: str,
     prune: bool | None,
+    exclude: tuple[str, ...],
     as_json: bool,
     debug: bool,
 ) -> int:
-    """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML, PDF, DOCX, and the
-    rows of CSV and JSON Lines files. `-` reads JSON from standard input: one object {id, title,
-    content, url, …} per line, or an array of them.
+    """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML, PDF, DOCX and
+    more, and the rows of CSV and JSON Lines files. `-` reads JSON from standard input: one object
+    {id, title, content, url, …} per line, or an array of them.
 
     A changed document replaces its last version; an unchanged one is skipped. A document that was
     added from the same folder or file and no longer exists there is removed. The exit code is 1 if
@@ -135,6 +143,7 @@ def add(
                     tenant=tenant,
                     feed=feed,
                     prune=prune,
+                    exclude=exclude,
                     progress=update,
                     delegates=host.delegates(warned=report.warned),
                 )

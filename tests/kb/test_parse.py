@@ -66,3 +66,17 @@ async def test_front_matter_with_a_template_is_refused_with_its_line(
         report = await kb.add("docs", [folder])
     [error] = [file.error for file in report.files]
     assert f"{folder / 'a.md'}:2: was not added: its front matter is not YAML" in error
+
+
+async def test_files_and_folders_that_are_excluded_by_name_or_path_are_omitted(
+    opens: Opens, write: Writes
+) -> None:
+    names = ["a.md", "b.tmp.md", "old/c.md", "docs/old/d.md", "docs/drafts/e.md", "docs/f.md"]
+    folder = write(dict.fromkeys(names, "pears"))
+    async with opens() as kb:
+        before = await kb.add("docs", [folder])
+        after = await kb.add("docs", [folder], exclude=["*.tmp.md", "old", "docs/drafts/*"])
+        [listing] = await kb.list_collections(["docs"])
+    assert before.counts["added"] == len(names)
+    assert after.counts["removed"] == 4
+    assert [stored.document for stored in listing.documents] == ["a.md", "docs/f.md"]

@@ -134,12 +134,13 @@ def _files_of_rows(inputs: Inputs) -> list[str]:
 class AddRequest:
     """What to add. `feed` has rows as JSON. `prune`: True removes documents that came from these
     folders and files and no longer exist there, False keeps them, None removes them unless none of
-    a folder's documents is left."""
+    a folder's documents is left. `exclude` are patterns of files and folders to omit."""
 
     paths: Sequence[Path]
     tenant: str = ""
     feed: BinaryIO | None = None
     prune: bool | None = None
+    exclude: Sequence[str] = ()
 
 
 class Ingestion:
@@ -174,7 +175,12 @@ class Ingestion:
         if stored is not None:
             refuse_other_settings(spec.id, stored, settings)
         inputs = await anyio.to_thread.run_sync(
-            lambda: find_inputs(request.paths, feed=request.feed is not None, readers=self._readers)
+            lambda: find_inputs(
+                request.paths,
+                feed=request.feed is not None,
+                readers=self._readers,
+                exclude=request.exclude,
+            )
         )
         columns = Columns(spec.rows, apart=[spec.tenant_field] if spec.tenant_field else [])
         put = partial(self._store.put, spec.id, settings, reserve_bytes=self._reserve_bytes)

@@ -16,6 +16,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -90,10 +91,16 @@ class Inputs:
 
 
 def find_inputs(
-    paths: Sequence[Path], *, feed: bool, readers: Mapping[str, Reader] = READERS
+    paths: Sequence[Path],
+    *,
+    feed: bool,
+    readers: Mapping[str, Reader] = READERS,
+    exclude: Sequence[str] = (),
 ) -> Inputs:
     """Return the files to add, sorted within each path, and the feed if there is one. From folders
-    come the files that `readers` or the reader of rows can read."""
+    come the files that `readers` or the reader of rows can read, without those that `exclude`
+    names: patterns of a file's or folder's name, or of a path below the folder if they have a
+    `/`."""
     files: list[File] = []
     folders: list[Path] = []
     closed: list[Path] = []
@@ -106,6 +113,8 @@ def find_inputs(
         if in_folder and _is_unicode(given):
             folders.append(make_absolute(given))
         for path, document, reason in _walk(given, linked) if in_folder else _single(given):
+            if in_folder and _is_excluded(document, exclude):
+                continue
             if reason:
                 closed.append(make_absolute(path))
                 shown = well_formed(str(path))
@@ -126,6 +135,16 @@ def find_inputs(
         files.append(File(len(files), Path(FEED_NAME), FEED))
     return Inputs(
         tuple(files), tuple(folders), skipped, tuple(unread), tuple(closed), tuple(linked)
+    )
+
+
+def _is_excluded(path: str, patterns: Sequence[str]) -> bool:
+    parts = path.split("/")
+    above = ["/".join(parts[: at + 1]) for at in range(len(parts))]
+    return any(
+        fnmatchcase(name, pattern.strip("/"))
+        for pattern in patterns
+        for name in (above if "/" in pattern.strip("/") else parts)
     )
 
 
