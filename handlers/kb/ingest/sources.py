@@ -112,9 +112,9 @@ def find_inputs(
         in_folder = os.path.isdir(given)  # noqa: PTH112
         if in_folder and _is_unicode(given):
             folders.append(make_absolute(given))
-        for path, document, reason in _walk(given, linked) if in_folder else _single(given):
-            if in_folder and _is_excluded(document, exclude):
-                continue
+        for path, document, reason in (
+            _walk(given, linked, exclude) if in_folder else _single(given)
+        ):
             if reason:
                 closed.append(make_absolute(path))
                 shown = well_formed(str(path))
@@ -327,7 +327,9 @@ def _single(given: Path) -> Iterator[tuple[Path, str, str]]:
     yield given, unicodedata.normalize("NFC", given.name), ""
 
 
-def _walk(given: Path, linked: list[str]) -> Iterator[tuple[Path, str, str]]:
+def _walk(
+    given: Path, linked: list[str], exclude: Sequence[str]
+) -> Iterator[tuple[Path, str, str]]:
     """Yield (path, id, "") of the files of a folder, and (path, id, reason) of folders that cannot
     be read. Hidden files and folders are omitted; so are links to folders, which are entered in
     `linked`."""
@@ -339,7 +341,8 @@ def _walk(given: Path, linked: list[str]) -> Iterator[tuple[Path, str, str]]:
         for name in sorted(names):
             if not name.startswith("."):
                 path = Path(folder, name)
-                yield path, _id(given, path), ""
+                if not _is_excluded(_id(given, path), exclude):
+                    yield path, _id(given, path), ""
     for error in failed:
         path = Path(error.filename)
         yield path, _id(given, path), error.strerror or str(error)
