@@ -43,7 +43,7 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
         "tavily",
         "trafilatura",
     ),
-    "documents": ("bs4", "docutils", "mammoth", "markdownify", "pypdf"),
+    "documents": ("bs4", "docutils", "mammoth", "markdownify", "pypdf", "python_calamine"),
     "qdrant": ("grpc", "httpx", "qdrant_client"),
     "openai": ("openai",),
     "anthropic": ("anthropic",),

@@ -62,6 +62,7 @@ IMPORTERS = {
     "pypdf": ("core.readers.pdf",),
     "markdownify": ("handlers.kb",),
     "docutils": ("handlers.kb.reading.rst",),
+    "python_calamine": ("handlers.kb.reading.packaged",),
     "bs4": ("handlers.kb",),
     "mammoth": ("handlers.kb",),
     "openai": ("host.llm.openai", "host.llm.openai_events"),

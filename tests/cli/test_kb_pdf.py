@@ -64,7 +64,7 @@ def shop(shop: Path) -> Path:
     (papers / "leave.pdf").write_bytes(rules())
     (papers / "scan.pdf").write_bytes(drawn())
     (papers / "salaries.pdf").write_bytes(drawn(password="secret"))
-    (papers / "plan.xlsx").write_bytes(b"PK")
+    (papers / "plan.key").write_bytes(b"PK")
     return shop
 
 

@@ -50,6 +50,19 @@ def _docx(data: bytes, name: str) -> Document:
         return docx(data, name)
 
 
+def _packaged(read: str) -> Reader:
+    """Return a reader of the module `packaged`."""
+
+    def reader(data: bytes, name: str) -> Document:
+        from groundhook.handlers.kb.reading import packaged
+
+        with _naming(name):
+            found: Document = getattr(packaged, read)(data, name)
+            return found
+
+    return reader
+
+
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
     """Add the name of the file to the error that is raised if the extra is not installed."""
@@ -73,5 +86,12 @@ READERS: Mapping[str, Reader] = {
     ".xhtml": _html,
     ".pdf": _pdf,
     ".docx": _docx,
+    ".ipynb": _packaged("notebook"),
+    ".eml": _packaged("mail"),
+    ".xlsx": _packaged("workbook"),
+    ".xls": _packaged("workbook"),
+    ".ods": _packaged("workbook"),
+    ".pptx": _packaged("slides"),
+    ".epub": _packaged("book"),
 }
-TEXTS = frozenset(READERS) - {".pdf", ".docx"}  # of files that are text themselves
+TEXTS = frozenset((".md", ".markdown", ".mdx", ".txt", ".text", ".html", ".htm", ".xhtml"))
