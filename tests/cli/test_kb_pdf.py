@@ -75,7 +75,7 @@ def test_a_passage_from_a_folder_of_pdfs_is_shown_with_its_page(
     assert added.code == 1
     assert re.match(
         r"Added 1 document to agents\.shop\.rules \(2 chunks\), 2 failed, 1 skipped"
-        r" \(.*plan\.xlsx\)",
+        r" \(.*plan\.key\)",
         added.out,
     )
     assert re.search(
