@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from groundhook.core.types.query_language import Where, group_field, group_name
+from groundhook.core.types.query_language import group_field, group_name
 from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.db.model.schema import Schema, route
-from groundhook.handlers.db.query.dsl import EVERY_TEXT, MATCH, MATCH_ANY, QueryDSL, conditions
+from groundhook.handlers.db.query.dsl import EVERY_TEXT, QueryDSL, conditions
 
 Part = TypeVar("Part")
 
@@ -88,33 +88,3 @@ def unknown_field(
         if name != EVERY_TEXT and name not in called and route(schema, name, schemas) is None:
             return name
     return None
-
-
-def without_words(query: QueryDSL, *, lists: bool) -> QueryDSL | None:
-    """Return the query without the words that are searched for in every text; None if it has none,
-    or requests nothing beside them: no conditions, no groups, and no list of records (`lists`). A
-    figure of all records is none of those with the words."""
-    wheres = tuple(where for where in query.wheres if not _is_of_words(where))
-    listed = lists and not query.computed
-    requested = bool(wheres or query.groups or listed) and len(wheres) < len(query.wheres)
-    return query.model_copy(update={"wheres": wheres}) if requested else None
-
-
-def requests_words(request: SearchRequest) -> bool:
-    """Return whether a condition of the caller's own is of words, which no result may lack."""
-    return any(map(_is_of_words, request.wheres or ()))
-
-
-def _is_of_words(where: Where) -> bool:
-    return where.field == EVERY_TEXT and where.op in (MATCH, MATCH_ANY)
-
-
-def with_any_word(query: QueryDSL) -> QueryDSL | None:
-    """Return the query with any of its words instead of all; None if that changes nothing."""
-    wheres = tuple(
-        where.model_copy(update={"op": MATCH_ANY})
-        if where.op == MATCH and len(where.value) > 1
-        else where
-        for where in query.wheres
-    )
-    return query.model_copy(update={"wheres": wheres}) if wheres != query.wheres else None
