@@ -54,6 +54,8 @@ def compose(here: Here, clauses: Sequence[Clause]) -> Iterator[Reading]:
     letters = _HARMLESS.sub("", "".join(clause.kind for clause in clauses))
     if _BEHIND_RELATED.search(letters) or not _ends_well(here, letters):
         return
+    if "z" in letters and _counted(clauses):
+        return  # "with more than 5 orders in March"
     wheres = _joined(clauses)
     if wheres is None:
         return
@@ -79,7 +81,14 @@ def _joined(clauses: Sequence[Clause]) -> tuple[Where, ...] | None:
     chosen = [name for clause in parts for name in _chosen(clause)]
     if len(chosen) > len(set(chosen)):
         return None
-    return tuple(dict.fromkeys(where for clause in parts for where in clause.wheres))
+    wheres = dict.fromkeys(where for clause in parts for where in clause.wheres)
+    return (*wheres, *_counted(clauses))
+
+
+def _counted(clauses: Sequence[Clause]) -> list[Where]:
+    """Return the conditions on numbers of related records."""
+    found = [clause for clause in clauses if clause.kind == "R" and clause.direction]
+    return [Where(related=one.relation, count={one.direction: one.count}) for one in found]
 
 
 def _chosen(clause: Clause) -> set[str]:

@@ -10,8 +10,10 @@ from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Relation
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions, listed
+from groundhook.handlers.db.question.numbers import bounds
 from groundhook.handlers.db.question.scope import Scope
 
+COUNTED = frozenset({"=", "<", "<=", ">", ">="})
 MOST_INNER = 4  # conditions on related records
 
 
@@ -21,6 +23,27 @@ def related(here: Here, i: int) -> Iterator[Clause]:
     yield from _by_name(here, i)
     yield from _lacking(here, i)
     yield from _in_places(here, i)
+    yield from _counted(here, i)
+
+
+def _has_number_of(here: Here, i: int, end: int) -> bool:
+    """Return whether a field may have the number of what is named: "planned participants"."""
+    scope, noun = here.scope, here.question.stems(i, end)[-1]
+    numbers = (one for one in scope.own if one.kind == "integer" and "." not in one.name)
+    return any(noun in scope.words_of(one) for one in numbers)
+
+
+def _counted(here: Here, i: int) -> Iterator[Clause]:
+    """ "with more than 6 invoices"."""
+    for at in here.question.after(i, "having"):
+        for bound in bounds(here, at):
+            number = bound.amounts[-1]
+            plain = not (bound.kind or number.units) and bound.op in COUNTED
+            if plain and number.value % 1 == 0 and number.value >= 0:
+                for end, relation in here.named(bound.end, "relations"):
+                    if relation.many and not _has_number_of(here, bound.end, end):
+                        count, name = int(number.value), relation.name
+                        yield Clause("R", end, count=count, direction=bound.op, relation=name)
 
 
 def _in_places(here: Here, i: int) -> Iterator[Clause]:

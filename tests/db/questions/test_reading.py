@@ -35,6 +35,8 @@ ANSWERED = [
     ("artists from IT", [4]),
     ("artists not from the US", [2, 3, 4]),
     ("albums by AC/DC", [4]),
+    ("artists with more than one album", [2]),
+    ("artists with fewer than 2 albums", [1, 3, 4]),
 ]
 
 
