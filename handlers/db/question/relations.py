@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from groundhook.core.types.query_language import Where
-from groundhook.handlers.db.model.schema import Relation
+from groundhook.handlers.db.model.schema import Field, Relation
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions, listed
 from groundhook.handlers.db.question.numbers import bounds
@@ -26,24 +26,30 @@ def related(here: Here, i: int) -> Iterator[Clause]:
     yield from _counted(here, i)
 
 
-def _has_number_of(here: Here, i: int, end: int) -> bool:
-    """Return whether a field may have the number of what is named: "planned participants"."""
-    scope, noun = here.scope, here.question.stems(i, end)[-1]
-    numbers = (one for one in scope.own if one.kind == "integer" and "." not in one.name)
-    return any(noun in scope.words_of(one) for one in numbers)
-
-
 def _counted(here: Here, i: int) -> Iterator[Clause]:
-    """ "with more than 6 invoices"."""
+    """ "with more than 6 invoices"; a field that may have this number is another reading."""
     for at in here.question.after(i, "having"):
         for bound in bounds(here, at):
             number = bound.amounts[-1]
             plain = not (bound.kind or number.units) and bound.op in COUNTED
-            if plain and number.value % 1 == 0 and number.value >= 0:
-                for end, relation in here.named(bound.end, "relations"):
-                    if relation.many and not _has_number_of(here, bound.end, end):
-                        count, name = int(number.value), relation.name
-                        yield Clause("R", end, count=count, direction=bound.op, relation=name)
+            if not plain or number.value % 1 or number.value < 0:
+                continue
+            for end, relation in here.named(bound.end, "relations"):
+                if relation.many:
+                    count, name = int(number.value), relation.name
+                    yield Clause("R", end, count=count, direction=bound.op, relation=name)
+                    for one in _numbers_of(here, relation):
+                        where = Where(field=one.name, op=bound.op, value=count)
+                        yield Clause("c", end, (where,))
+
+
+def _numbers_of(here: Here, relation: Relation) -> list[Field]:
+    """Return the fields that may have the number of related records: "planned participants"."""
+    scope = here.scope
+    phrases = (phrase for phrase, named in scope.relations.items() if relation in named)
+    names = {" ".join(phrase) for phrase in phrases}
+    numbers = [one for one in scope.own if one.kind == "integer" and "." not in one.name]
+    return [one for one in numbers if not names.isdisjoint(scope.words_of(one))]
 
 
 def _in_places(here: Here, i: int) -> Iterator[Clause]:

@@ -111,9 +111,6 @@ class Teller:
         if where.other is not None:
             other = self._other(schema, where.other)
             return f"{self.label(schema, where.field)} {OPS.get(where.op, where.op)} {other}"
-        if where.count is not None:
-            number = self.say.count.format(model=self.label(schema, where.related))
-            return " ".join([number, *(f"{op} {count}" for op, count in where.count.items())])
         label, there = self.label(schema, where.field), where.op in ("not null", "!=")
         if where.op in NULL_OPERATORS or where.value == "":
             if self._field(schema, where.field) is None:

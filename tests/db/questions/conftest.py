@@ -52,6 +52,7 @@ MODELS = {
             _column("artist_id", "integer"),
             _column("genre", label="Genre"),
             _column("released", "date", "Released"),
+            _column("planned", "integer", "Planned", comment="planned tracks"),
         ],
         relations={"artist": _belongs("artist", "artist_id"), "tracks": _has("track", "album_id")},
         values=[
@@ -61,6 +62,7 @@ MODELS = {
                 "artist_id": 2,
                 "genre": "Metal",
                 "released": "1980-04-14",
+                "planned": 8,
             },
             {
                 "id": 2,
@@ -68,6 +70,7 @@ MODELS = {
                 "artist_id": 2,
                 "genre": "Metal",
                 "released": "1984-09-03",
+                "planned": 8,
             },
             {
                 "id": 3,
@@ -75,6 +78,7 @@ MODELS = {
                 "artist_id": 1,
                 "genre": "Metal",
                 "released": "1991-08-12",
+                "planned": 12,
             },
             {
                 "id": 4,
@@ -82,6 +86,7 @@ MODELS = {
                 "artist_id": 3,
                 "genre": "Rock",
                 "released": "1978-05-05",
+                "planned": 9,
             },
         ],
     ),

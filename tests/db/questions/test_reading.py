@@ -108,6 +108,17 @@ async def test_readings_with_different_results_are_both_named_and_none_is_chosen
     }
 
 
+async def test_a_number_of_related_records_that_a_field_may_have_is_read_both_ways(
+    records: Shop,
+) -> None:
+    result = await records.search("albums with more than 8 tracks", *EVERY)
+    assert (result.items, result.account.certainty) == ((), "none")
+    assert {(each.read_as, each.total) for each in result.account.readings} == {
+        ("Album where number of tracks > 8", 0),
+        ("Album where Planned > 8", 2),
+    }
+
+
 async def test_a_near_value_is_taken_for_a_list_and_said_but_never_for_a_figure(
     records: Shop,
 ) -> None:
