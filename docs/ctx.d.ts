@@ -543,6 +543,8 @@ declare module "groundhook" {
     record_id: any;
     /** Of a figure, such as a count or a sum: its query */
     query: ComputedBy | null;
+    /** Facts of the sentences that cite it which are not in it */
+    missing: string[];
   }
 
   /** The answer of a language model. `error` is the reason of a failure; `content` then has the text that had arrived. */

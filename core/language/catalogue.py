@@ -15,6 +15,8 @@ where a part has blanks, one part on each line:
 | leads | openings of questions, as regular expressions; each line is an alternative |
 | abbreviations, abbreviations before numbers, after ordinals | where a full stop ends no sentence |
 | rows | sentences about a table of records, each with its key and a colon in front |
+| months, numbers | the twelve months, and zero to twelve, in their order |
+| names of units | the symbol of a unit and its names, one unit on each line |
 | endings | a regular expression of the particles that are written onto a word |
 | cut, whole | scripts without blanks: what is cut out of a question, and longer words that stay |
 | follow-up … | what `host.turn.follow_up` needs; a language without them has no follow-ups |

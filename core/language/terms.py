@@ -21,7 +21,7 @@ _HEBREW = re.compile(r"^[\u05d0-\u05ea\"״׳']+$")
 _ARABIC = re.compile(r"^[\u0621-\u064a]+$")
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """Return the text in one case and one spelling of its letters and digits."""
     return unicodedata.normalize("NFC", strip_accents(normalise(text.casefold())))
 
@@ -33,7 +33,7 @@ def _stop_words() -> frozenset[str]:
     words of the others are too often a topic elsewhere."""
     asked = [each for each in languages().values() if each.lines("asking")]
     words = (word for each in asked for word in each.words("function", "asking", "relating"))
-    return frozenset(_fold(" ".join(words)).split())
+    return frozenset(fold(" ".join(words)).split())
 
 
 # Endings of English and German words, the longest first; a stem keeps at least four characters.
@@ -60,7 +60,7 @@ _ENDINGS = (
 def terms(text: str) -> list[str]:
     """Return the normalised words of a text, in order, without stop words."""
     found: list[str] = []
-    for word in _WORD.findall(_fold(text)):
+    for word in _WORD.findall(fold(text)):
         if _UNSPACED.search(word):
             found += _pairs(word)
         elif word not in _stop_words():

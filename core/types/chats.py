@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from groundhook.core.types.base import FewOf, Value
-from groundhook.core.types.events import Cited, Failed, Verdict, Warned
+from groundhook.core.types.events import Cited, Claims, Failed, Verdict, Warned
 from groundhook.core.types.search import Item, Origin, SearchAccount, SourceType
 from groundhook.core.types.turn import Identity, Message, Usage
 
@@ -45,6 +45,9 @@ class KeptCitation(Value):
         default=(),
         description="Where the marker begins in the answer, in characters; the same text elsewhere"
         " (in a block of code) is not a citation",
+    )
+    missing: tuple[str, ...] = Field(
+        default=(), description="Facts of the sentences that cite it which are not in the source"
     )
 
 
@@ -105,6 +108,7 @@ class KeptAnswer(Value):
     metadata: dict[str, Any] = {}
     finish_reason: str = ""
     grounded: bool | None = None
+    claims: Claims = Claims()
     usage: Usage = Usage()
     timings: dict[str, float] = {}
     warnings: tuple[Warned, ...] = ()

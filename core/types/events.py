@@ -282,6 +282,26 @@ class Cited(Value):
         default=None,
         description="Of a figure, such as a count or a sum: its query",
     )
+    missing: tuple[str, ...] = Field(
+        default=(), description="Facts of the sentences that cite it which are not in it"
+    )
+
+
+class Claims(Value):
+    """How many sentences of an answer have which support. `cited` = `supported` + `doubtful`."""
+
+    cited: int = Field(default=0, description="Sentences that cite")
+    supported: int = Field(
+        default=0,
+        description=(
+            "Of these, those whose numbers, dates, units, quoted words and names are all in the"
+            " sources that they cite"
+        ),
+    )
+    doubtful: int = Field(
+        default=0, description="Of these, those with a fact that is in none, or without a source"
+    )
+    uncited: int = Field(default=0, description="Sentences with such facts that cite nothing")
 
 
 class StreamEnd(_Event):
@@ -323,6 +343,7 @@ class StreamEnd(_Event):
             " earlier one; null: this turn gave it none, or the answer is empty or failed"
         ),
     )
+    claims: Claims = Claims()
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default={}, description="Milliseconds of each step")
 

@@ -37,7 +37,9 @@ from groundhook.core.types.search import Item
 from groundhook.core.types.tools import ToolOutcome
 from groundhook.core.types.turn import Completion, Message, Usage
 from groundhook.host.llm.deltas import answering
-from groundhook.host.search.citations import reader
+from groundhook.host.search.citations import claims, reader
+from groundhook.host.search.citations.claims import Checked
+from groundhook.host.search.citations.facts import Source
 from groundhook.host.search.citations.index import CitationIndex, cited
 from groundhook.host.search.citations.reader import Marker, Plain, Reading
 from groundhook.host.tools.offers import ScopeOf
@@ -129,7 +131,10 @@ class Answer:
     missing: str = ""  # a sentence for the reader, when the model's answer has no text
     empty: Warned | None = None  # the warning for an answer without any text
     first_text_ms: float | None = None
+    question_words: frozenset[str] = frozenset()
+    checked: Checked = Checked()
     _reading: Reading = Reading()
+    _sources: dict[str, Source] = field(default_factory=dict)  # of the cited markers
     _noticed: set[Notice] = field(default_factory=set)
 
     @property
@@ -292,6 +297,10 @@ class Answer:
         self._reading = Reading()
         for piece in pieces:
             self._stream_piece(piece)
+        self.checked = claims.ended(self.checked, self.question_words)
+        for marker, missing in self.checked.missing.items():
+            if marker in self.cited:
+                self.cited[marker] = self.cited[marker].model_copy(update={"missing": missing})
 
     def _stream_piece(self, piece: reader.Piece) -> None:
         """Stream a piece of the answer; a citation marker as an event of its own before it."""
@@ -303,6 +312,12 @@ class Answer:
             item, verdict = self._find_source(piece)
             self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
+            if item is not None and piece.text not in self._sources:
+                self._sources[piece.text] = Source.of_item(item)
+            source = self._sources.get(piece.text)
+            self.checked = claims.with_marker(self.checked, piece.text, source)
+        else:
+            self.checked = claims.with_text(self.checked, piece.text, self.question_words)
         self.content += piece.text
         self._send_text(piece.text)
 

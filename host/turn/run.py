@@ -21,6 +21,7 @@ from groundhook.core.types.events import StreamStart, Warned
 from groundhook.core.types.search import SearchResult, SearchType, SourceType
 from groundhook.core.types.turn import CreateReturn, NextReturn, connector_ids
 from groundhook.host.config.package import Package
+from groundhook.host.search.citations.facts import words_of
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.tools.chosen import ChosenTools
@@ -136,7 +137,12 @@ class AssistantRun:
             channel=channel,
             settings=settings,
             searcher=searcher,
-            answer=Answer(channel, citation_index, follows_text=follows_text),
+            answer=Answer(
+                channel,
+                citation_index,
+                follows_text=follows_text,
+                question_words=words_of(question_of(request.messages)),
+            ),
             question=question_of(request.messages),
             unknown=resolved.unknown,
             outbox=outbox or Outbox(channel),

@@ -42,7 +42,7 @@ from groundhook.core.errors import (
 from groundhook.core.exception_groups import errors_in, unwrap_exception_groups
 from groundhook.core.trace import Span, recording, span
 from groundhook.core.types.base import dotted, validate_known, validation_problems
-from groundhook.core.types.events import Cited, Event, Failed, StreamEnd, Warned
+from groundhook.core.types.events import Cited, Claims, Event, Failed, StreamEnd, Warned
 from groundhook.core.types.turn import Delegation, TurnOptions, Usage
 from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
@@ -105,6 +105,7 @@ class TurnRuns:
             finish_reason=last.answer.finish_reason,
             tool_calls=tuple(last.answer.client_calls),
             grounded=self._is_grounded(citations.values()),
+            claims=_add_claims([run.answer.checked.claims for run in self.runs]),
             usage=_add_usages([run.answer.usage for run in self.runs]),
             timings=timings,
         )
@@ -118,6 +119,11 @@ class TurnRuns:
         if self.model_failure or not complete or not offered:
             return None
         return any(citation.verdict != "unknown" for citation in citations)
+
+
+def _add_claims(claims: list[Claims]) -> Claims:
+    names = Claims.model_fields
+    return Claims(**{name: sum(getattr(each, name) for each in claims) for name in names})
 
 
 def _add_usages(usages: list[Usage]) -> Usage:

@@ -94,8 +94,11 @@ def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for 
         case Failed():
             return _change_answer(state, errors=(*answer.errors, event))
         case StreamEnd():
+            missing = {each.marker: each.missing for each in event.citations}
             return _change_answer(
                 state,
+                citations=tuple(_with_missing(each, missing) for each in answer.citations),
+                claims=event.claims,
                 data=event.data,
                 metadata=event.metadata,
                 finish_reason=event.finish_reason,
@@ -127,18 +130,25 @@ def _events(answer: KeptAnswer) -> Iterator[Event]:
         yield StreamEnd(
             content=answer.content,
             citations=tuple(
-                cited(each.marker, each.verdict, each.item) for each in answer.citations
+                cited(each.marker, each.verdict, each.item, each.missing)
+                for each in answer.citations
             ),
             data=answer.data,
             metadata=answer.metadata,
             finish_reason=answer.finish_reason,
             grounded=answer.grounded,
+            claims=answer.claims,
             usage=answer.usage,
             timings=answer.timings,
         )
 
 
 # ---- text and citations
+
+
+def _with_missing(citation: KeptCitation, missing: Mapping[str, tuple[str, ...]]) -> KeptCitation:
+    lacking = missing.get(citation.marker, ()) if citation.item else ()
+    return citation.model_copy(update={"missing": lacking}) if lacking else citation
 
 
 def _place_citations(state: Keeping) -> Keeping:

@@ -3,7 +3,7 @@ those that earlier answers of the conversation cite."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,7 +138,7 @@ def _origin(item: Item) -> tuple[object, ...]:
     return place if item.document_id or item.record_id is not None else (*place, item.title)
 
 
-def cited(marker: str, verdict: Verdict, item: Item | None) -> Cited:
+def cited(marker: str, verdict: Verdict, item: Item | None, missing: Sequence[str] = ()) -> Cited:
     """Return the entry of a marker in `stream_end`."""
     if item is None:
         return Cited(marker=marker, verdict=verdict)
@@ -154,4 +154,5 @@ def cited(marker: str, verdict: Verdict, item: Item | None) -> Cited:
         model=item.model,
         record_id=item.record_id,
         query=item.query,
+        missing=tuple(missing),
     )

@@ -38,6 +38,8 @@ def _make_earlier_message(message: ChatMessage) -> EarlierMessage:
         id=message.id,
         role=message.role,
         content=message.text,
-        citations=tuple(cited(each.marker, each.verdict, each.item) for each in citations),
+        citations=tuple(
+            cited(each.marker, each.verdict, each.item, each.missing) for each in citations
+        ),
         made_at=message.made_at,
     )

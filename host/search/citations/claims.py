@@ -1,0 +1,139 @@
+"""Checks the sentences of a streamed answer against the sources that they cite: a fold over the
+pieces of the answer. Pure, and the same for every way of splitting an answer into pieces.
+
+A marker belongs to the sentence before it. A sentence without a marker is covered by the next one
+of its line that cites, if the facts are in the same sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from groundhook.core.language.sentences import spans
+from groundhook.core.types.events import Claims
+from groundhook.host.search.citations.facts import Fact, Source, facts
+from groundhook.host.search.citations.reader import Line
+
+LONGEST_LINE = 4000  # characters that are read as one line
+MOST_FACTS = 2000  # of an answer; later ones are not looked for
+MOST_MARKS = 200  # of a line; later ones are not looked at
+MOST_MISSING = 20  # of a marker
+
+_ADDRESS = re.compile(r"\]\([^()\s]{1,2000}\)|https?://[^\s<>]+")
+_PREFIX = re.compile(r"[\s>]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
+_HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A marker at a place in its line; `source` is None for an unknown one."""
+
+    place: int
+    marker: str
+    source: Source | None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The state of the fold: the line so far with its marks, the fence of a block of code that it
+    is in, and what was found. `missing` has the facts that the sources of a marker lack."""
+
+    line: str = ""
+    marks: tuple[Mark, ...] = ()
+    fence: Line | None = None
+    cut: bool = False  # whether the line began before `line`
+    looked_for: int = 0
+    claims: Claims = Claims()
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def with_text(state: Checked, text: str, known: frozenset[str]) -> Checked:
+    """Return the state after more text. `known` are the words of the question."""
+    for part in re.findall(r"[^\n]*\n|[^\n]+", text):
+        rest = part
+        while rest:
+            room = LONGEST_LINE - len(state.line)
+            state, rest = replace(state, line=state.line + rest[:room]), rest[room:]
+            if state.line.endswith("\n") or len(state.line) == LONGEST_LINE:
+                state = _end_line(state, known)
+    return state
+
+
+def with_marker(state: Checked, marker: str, source: Source | None) -> Checked:
+    """Return the state after a marker."""
+    if len(state.marks) == MOST_MARKS:
+        return state
+    return replace(state, marks=(*state.marks, Mark(len(state.line), marker, source)))
+
+
+def ended(state: Checked, known: frozenset[str]) -> Checked:
+    """Return the state after the end of a text: what follows is outside of any block of code."""
+    return replace(_end_line(state, known), fence=None, cut=False)
+
+
+def _end_line(state: Checked, known: frozenset[str]) -> Checked:
+    line, marks, fence = state.line, state.marks, state.fence
+    over = line.endswith("\n")
+    next_line = replace(state, line="", marks=(), cut=not over)
+    if not state.cut:
+        sign = Line().extend(line.removesuffix("\n"))
+        if fence is not None:
+            return replace(next_line, fence=None if sign.closes(fence) else fence)
+        if sign.opens:
+            return replace(next_line, fence=sign)
+    if fence is not None or not (line.strip() or marks):
+        return next_line
+    if _HEADING.match(line) and not marks:
+        return next_line
+    return _check(next_line, _sentences(line, marks), known)
+
+
+def _sentences(line: str, marks: Sequence[Mark]) -> list[tuple[str, list[Mark]]]:
+    """Return the sentences of a line with their markers."""
+    plain = _ADDRESS.sub(lambda found: " " * len(found[0]), line)
+    prefix = _PREFIX.match(plain)
+    start = prefix.end() if prefix else 0
+    found = spans(plain, start) or [(start, len(plain))]
+    places = [begin for begin, _ in found]
+    with_marks: list[tuple[str, list[Mark]]] = [(plain[low:high], []) for low, high in found]
+    at = 0
+    for mark in marks:
+        while at + 1 < len(places) and places[at + 1] < mark.place:
+            at += 1
+        with_marks[at][1].append(mark)
+    return with_marks
+
+
+def _check(
+    state: Checked, sentences: Sequence[tuple[str, list[Mark]]], known: frozenset[str]
+) -> Checked:
+    claims, missing, looked_for = state.claims, dict(state.missing), state.looked_for
+    covering: list[Source] = []
+    for text, marks in reversed(sentences):
+        found = facts(text, known=known)[: max(0, MOST_FACTS - looked_for)]
+        looked_for += len(found)
+        if not marks:
+            if covering and found and not _missing(found, covering):
+                claims = _count(claims, supported=True)
+            elif found:
+                claims = claims.model_copy(update={"uncited": claims.uncited + 1})
+            continue
+        covering = [mark.source for mark in marks if mark.source is not None]
+        lacking = _missing(found, covering) if covering else []
+        claims = _count(claims, supported=bool(covering) and not lacking)
+        for mark in marks if lacking else ():
+            if mark.source is not None:
+                both = dict.fromkeys([*missing.get(mark.marker, ()), *lacking])
+                missing[mark.marker] = tuple(both)[:MOST_MISSING]
+    return replace(state, claims=claims, missing=missing, looked_for=looked_for)
+
+
+def _missing(found: Sequence[Fact], sources: Sequence[Source]) -> list[str]:
+    return [fact.text for fact in found if not any(source.has(fact) for source in sources)]
+
+
+def _count(claims: Claims, *, supported: bool) -> Claims:
+    name = "supported" if supported else "doubtful"
+    return claims.model_copy(update={"cited": claims.cited + 1, name: getattr(claims, name) + 1})
