@@ -3,6 +3,7 @@ send it their results."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,6 +51,9 @@ from groundhook.host.turn.prompt.message_parts import result_part
 
 LONGEST_PIECE = 4096  # characters that are read at a time
 MOST_AT_ONCE = 16  # tool calls that run at the same time
+LONGEST_BEFORE = 200  # characters before a marker that may show it as an echo
+# What stands in front of a marker in the block of sources, and in the instructions to cite.
+_ECHO = re.compile(r"<source\b[^<>]*$|^Cite as: $|by its id, such as $|BEGIN SOURCES\b")
 
 
 @dataclass(frozen=True)
@@ -308,7 +312,7 @@ class Answer:
             self.first_text_ms = self.channel.elapsed_ms()
             if self.follows_text:
                 self._send_text("\n\n")
-        if not isinstance(piece, Plain):
+        if not isinstance(piece, Plain) and not self._is_echo():
             item, verdict = self._find_source(piece)
             self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
@@ -320,6 +324,11 @@ class Answer:
             self.checked = claims.with_text(self.checked, piece.text, self.question_words)
         self.content += piece.text
         self._send_text(piece.text)
+
+    def _is_echo(self) -> bool:
+        """Return whether what comes next is a marker that the model repeats from its prompt."""
+        line = self.content[-LONGEST_BEFORE:].rpartition("\n")[2]
+        return _ECHO.search(line) is not None
 
     def _find_source(self, marker: Marker) -> tuple[Item | None, Verdict]:
         if found := self.citation_index.find(marker.id):

@@ -15,6 +15,7 @@ from groundhook.core.types.search import Item
 from groundhook.host.search.citations.ids import key_of, short_id
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.citations.reader import (
+    LONGEST_CODE,
     Grammar,
     Marker,
     Piece,
@@ -107,7 +108,7 @@ def test_an_id_is_found_in_whichever_case_the_model_wrote_it() -> None:
         ("~~~ #ref:a1b2\n```\n#ref:a1b2\n~~~\n#ref:c3d4", ["#ref:c3d4"]),
         ("in line: a ``` b #ref:a1b2", ["#ref:a1b2"]),
         ("```x``` inline #ref:a1b2\nand #ref:c3d4", ["#ref:a1b2", "#ref:c3d4"]),
-        ("```x #ref:a1b2 ``` #ref:c3d4", ["#ref:a1b2", "#ref:c3d4"]),
+        ("```x #ref:a1b2 ``` #ref:c3d4", ["#ref:c3d4"]),
         ("```x #ref:a1b2\n#ref:a1b2\n```\n#ref:c3d4", ["#ref:c3d4"]),
         ("``` #ref:a1b2", []),
         ("~~~ a ` b\n#ref:a1b2\n~~~\n#ref:c3d4", ["#ref:c3d4"]),
@@ -118,7 +119,10 @@ def test_an_id_is_found_in_whichever_case_the_model_wrote_it() -> None:
         ("   ```\n#ref:a1b2\n    ```\n#ref:a1b2\n  ```\n#ref:c3d4", ["#ref:c3d4"]),
         ("    ```\n#ref:c3d4", ["#ref:c3d4"]),
         ("\t```\n#ref:c3d4", ["#ref:c3d4"]),
-        ("`#ref:a1b2`", ["#ref:a1b2"]),
+        ("`#ref:a1b2` ``a ` #ref:a1b2`` #ref:c3d4", ["#ref:c3d4"]),
+        ("a ` b #ref:a1b2\n`#ref:c3d4", ["#ref:a1b2", "#ref:c3d4"]),
+        ("`` a ` #ref:a1b2 ` #ref:c3d4", ["#ref:c3d4"]),
+        (f"`{'x' * 300} #ref:a1b2 `", ["#ref:a1b2"]),
         ("#ref:" + "a1" * 40, []),
     ],
 )
@@ -176,16 +180,14 @@ def test_any_splitting_of_an_answer_gives_the_same_text_and_the_same_markers(
 
 
 @given(TEXT)
-def test_only_the_beginning_of_a_marker_is_held_back_and_in_a_line_that_may_open_a_fence_what_follows(
+def test_only_the_beginning_of_a_marker_or_of_code_is_held_back(
     text: str,
 ) -> None:
     reading, pieces = read(Reading(), text, HASH)
     assert "".join(piece.text for piece in pieces) + reading.held == text
-    in_line_of_fence = text.rpartition("\n")[2].lstrip(" ").startswith("```")
-    begins = HASH.could_begin(reading.held) or (
-        in_line_of_fence and HASH.pattern.match(reading.held)
-    )
+    begins = HASH.could_begin(reading.held) or reading.held.lstrip(" ").startswith("`")
     assert reading.held == "" or begins
+    assert len(reading.held) <= 2 * LONGEST_CODE
 
 
 def test_a_long_answer_of_one_fence_is_read_in_no_time() -> None:
@@ -301,3 +303,13 @@ def test_items_without_a_key_are_cited_apart() -> None:
     ]
     assert len({each.citation_id for each in cited}) == 2
     assert len({each.key for each in cited}) == 2
+
+
+def test_a_source_that_no_model_was_given_is_unknown_until_it_is_found_again() -> None:
+    index = CitationIndex("#ref:{id}")
+    given, dropped = index.cite(item("a")), index.cite(item("b"))
+    ids = [each.citation_id.removeprefix("#ref:") for each in (given, dropped)]
+    index.withhold([given, dropped], [given])
+    assert [index.find(id) for id in ids] == [given, None]
+    index.cite(dropped)
+    assert [index.find(id) for id in ids] == [given, dropped]

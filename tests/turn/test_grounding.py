@@ -97,3 +97,35 @@ async def test_the_root_of_the_trace_failed_when_the_model_did(
     root = [event.node for event in of(events, "trace") if event.node.type == "turn"][-1]
     assert root.status == status
     assert ("no credit" in root.data.get("error", "")) == (status == "failed")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'BEGIN SOURCES x\n<source id="{ref:0}" title="k1">\ntext\n</source>',
+        "Cite each source that you use by its id, such as {ref:0}",
+        "The marker is `{ref:0}`.",
+        "```\n{ref:0}\n```",
+    ],
+)
+async def test_an_echo_of_the_prompt_and_a_marker_in_code_ground_nothing(
+    make_app: MakeApp, script: str
+) -> None:
+    last = end(await run(app_with(make_app), script=[script]))
+    assert (last.grounded, last.citations) == (False, ())
+
+
+async def test_a_result_that_was_dropped_before_the_prompt_grounds_nothing(
+    make_app: MakeApp,
+) -> None:
+    items = tuple(canned_item(f"k{n}", content=f"Text {n}") for n in range(2))
+    package = ASSISTANT.replace('"search": {', '"search": {"rerank": {"top_k": 1}, ', 1)
+    sources: Any = {"kb": CannedSource({"*": items}), "web": CannedSource({"*": ()})}
+    first = await run(app_with(make_app, package), script=["a"], sources=sources)
+    markers = [event.item.citation_id for event in of(first, "search_result")]
+    assert len(markers) == 2
+    verdicts = []
+    for marker in markers:
+        last = end(await run(app_with(make_app, package), script=[marker], sources=sources))
+        verdicts += [each.verdict for each in last.citations]
+    assert sorted(verdicts) == ["ok", "unknown"]

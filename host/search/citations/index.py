@@ -3,7 +3,7 @@ those that earlier answers of the conversation cite."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ class CitationIndex:
     _ids: dict[str, str] = field(default_factory=dict)  # key → id
     _items: dict[str, Item] = field(default_factory=dict)  # id → item
     _numbers: dict[str, int] = field(default_factory=dict)  # id → number for `{index}`
+    _withheld: set[str] = field(default_factory=set)  # ids of what no model was given
     _formats: dict[str, None] = field(default_factory=dict)  # formats of markers in use, in order
 
     def cite(self, item: Item, **changes: Any) -> Item:
@@ -50,6 +51,7 @@ class CitationIndex:
             item if same else item.model_copy(update={"citation_id": marker, "key": key, **changes})
         )
         self._items[id] = cited
+        self._withheld.discard(id)
         self._formats[self.format] = None
         return cited
 
@@ -88,18 +90,25 @@ class CitationIndex:
         """The grammar of all formats used in this turn."""
         return Grammar.of(*{**self._formats, self.format: None})
 
+    def withhold(self, found: Iterable[Item], given: Iterable[Item]) -> None:
+        """Set which of the sources found the model is not given: their markers are unknown until
+        they are found again, such as by a tool."""
+        hidden = {item.key for item in found} - {item.key for item in given}
+        self._withheld = {self._ids[key] for key in hidden if key in self._ids}
+
     @property
     def has_sources(self) -> bool:
         """Whether any source was found in this turn."""
         return bool(self._items)
 
     def find(self, id: str) -> Item | None:
-        """Return the item of an id, in any case, or None. A text of digits is a number of
-        `{index}`, since every id has a letter."""
+        """Return the item of an id, in any case; None for an unknown or withheld one. A text of
+        digits is a number of `{index}`, since every id has a letter."""
         if id.isdecimal():
             numbered = next((key for key, n in self._numbers.items() if n == int(id)), "")
-            return self._items.get(numbered) if self._counts else None
-        return self._items.get(id.lower())
+            id = numbered if self._counts else ""
+        id = id.lower()
+        return None if id in self._withheld else self._items.get(id)
 
     @property
     def _counts(self) -> bool:

@@ -18,6 +18,7 @@ SHORTEST_FENCE = 3  # backticks or tildes that make a fence of code
 DISTINCTIVE = 3  # characters; a marker with a prefix of this length is not ordinary text
 
 
+LONGEST_CODE = 300  # characters of a piece of code in a line; a longer one is read as prose
 LONGEST_NUMBER = 3  # digits of `{index}`
 Form = tuple[str, str, bool]  # the text before an id, after it, and whether the id is a number
 
@@ -115,6 +116,11 @@ class Grammar:
         match = self.pattern.search(text, start)
         return (match.start(), Marker(match[0], match[match.lastindex or 0])) if match else None
 
+    @property
+    def reads_code(self) -> bool:
+        """Whether code in a line has markers, because a form is written with its backticks."""
+        return any("`" in before + after for before, after, _ in self.forms)
+
     def could_begin(self, text: str) -> bool:
         """Return whether `text` may be the beginning of a marker that is not complete yet."""
         return any(_could_begin(text, *form) for form in self.forms)
@@ -188,7 +194,8 @@ def _read_line(
     if state.fence is None and not line.opens:
         pieces, held = _read_prose(text, grammar, last=last or ended)
     elif state.fence is None and not decided:
-        pieces, held = _split_before_marker(text, grammar)
+        begun = len(text) < LONGEST_CODE and not state.line.sign and not grammar.reads_code
+        pieces, held = ([], text) if begun else _split_before_marker(text, grammar)
     if not ended:
         seen = text[: len(text) - len(held)]
         return replace(state, line=state.line.extend(seen), held=held), pieces
@@ -199,16 +206,50 @@ def _read_line(
 
 def _read_prose(text: str, grammar: Grammar, *, last: bool) -> tuple[list[Piece], str]:
     pieces: list[Piece] = []
-    done = 0
+    done = at = 0  # the ends of what is in pieces, and of what is read
+    found = grammar.find(text)
     while True:
-        unsure = len(text) if last else grammar.beginning(text, done)
-        found = grammar.find(text, done)
-        if found is None or found[0] >= unsure:
-            pieces.append(Plain(text[done:unsure]))
-            return [piece for piece in pieces if piece.text], text[unsure:]
-        start, marker = found
-        pieces += [Plain(text[done:start]), marker]
-        done = start + len(marker.text)
+        if found is not None and found[0] < at:
+            found = grammar.find(text, at)
+        tick = -1 if grammar.reads_code else text.find("`", at)
+        if tick >= 0 and (found is None or tick < found[0]):
+            end = _end_of_code(text, tick, last=last)
+            unsure = tick
+            if end is not None:
+                at = end
+                continue
+        else:
+            unsure = len(text) if last else grammar.beginning(text, at)
+            if found is not None and found[0] < unsure:
+                start, marker = found
+                pieces += [Plain(text[done:start]), marker]
+                done = at = start + len(marker.text)
+                continue
+        pieces.append(Plain(text[done:unsure]))
+        return [piece for piece in pieces if piece.text], text[unsure:]
+
+
+def _end_of_code(text: str, start: int, *, last: bool) -> int | None:
+    """Return the end of the code that the backticks at `start` open; that of the backticks if they
+    open none, and None if more text decides."""
+    opener = _RUN.match(text, start)
+    assert opener is not None
+    end, limit = opener.end(), opener.end() + LONGEST_CODE
+    if end - start > LONGEST_CODE:
+        return start + LONGEST_CODE
+    if end == len(text):
+        return end if last else None
+    for run in _RUN.finditer(text, end):
+        if run.start() >= limit:
+            return end
+        if run.end() == len(text) and not last:
+            return None
+        if run.end() - run.start() == end - start:
+            return run.end()
+    return end if last or len(text) >= limit else None
+
+
+_RUN = re.compile("`+")
 
 
 def _split_before_marker(text: str, grammar: Grammar) -> tuple[list[Piece], str]:

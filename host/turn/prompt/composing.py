@@ -122,6 +122,13 @@ def prompt_composer(
     own = bool(added) and not citation.auto_inject_prompt
     kept = [entry for entry in pooled.entries if not (own and entry.source == "hook")]
     items = [item for entry in kept for item in entry.items]
+    # Of what a hook has found, its messages may have any part.
+    found = [
+        item
+        for result in run.results
+        if not (added and result.source == "hook")
+        for item in result.items
+    ]
     shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
     own_prompts = run.package.prompts_for(run.settings.prompt_preset)
     grammar = run.searcher.citation_index.grammar
@@ -132,6 +139,7 @@ def prompt_composer(
         sources = ""
         # Set by each try: the prompt that is built last is the one that is sent.
         run.answer.sources_offered = bool(items)
+        run.searcher.citation_index.withhold(found, items)
         if items:
             sources = sources_text(items, citation, grammar, tooling.fence)
         elif run.results and not pooled.entries:
