@@ -30,6 +30,7 @@ from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.ending import ending
 from groundhook.host.output.dialects.fold import Fold, Piece, run, steps
+from groundhook.host.output.dialects.literal import without_citations
 from groundhook.host.output.dialects.native import Answer, Whole
 from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, completion
 from groundhook.host.output.dialects.openwebui import answer_task, task_of
@@ -351,3 +352,37 @@ def test_every_item_of_a_response_is_added_and_done_once_wherever_the_log_breaks
         ]
         [part] = item.get("content") or item.get("summary")
         assert "".join(grown) == part["text"]
+
+
+@given(cuts=st.lists(st.integers(0, 60), max_size=6))
+def test_only_numbers_that_the_host_writes_stand_in_brackets(cuts: list[int]) -> None:
+    item = ITEMS[0]
+    text = "Safe [2]. Moon [1], `a[1]`, [1][2] [note] end [3"
+    edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    log: list[Event] = [
+        StreamStart(assistant_id="tea"),
+        *(Text(delta=text[low:high]) for low, high in pairwise(edges)),
+        CitationSeen(marker=item.citation_id, verdict="ok", item=item),
+        Text(delta=item.citation_id),
+        Text(delta="]"),
+        StreamEnd(),
+    ]
+    answer = completion(run(chat(), log))["choices"][0]["message"]
+    assert answer["content"] == "Safe (2). Moon (1), `a[1]`, (1)(2) [note] end [3[1]]"
+    (cited,) = (each["url_citation"] for each in answer["annotations"])
+    assert answer["content"][cited["start_index"] : cited["end_index"]] == "[1]"
+    plain = completion(run(chat(citations="none"), log))["choices"][0]["message"]["content"]
+    assert plain == f"{text}]"
+
+
+def test_earlier_answers_lose_the_numbers_and_links_of_their_citations() -> None:
+    text = (
+        "Two minutes [1]. Four [[2]](https://tea.example/p) [?]; [a link](https://b.example) a[x]."
+    )
+    without = "Two minutes. Four; [a link](https://b.example) a[x]."
+    assert without_citations(text) == without
+    assert without_citations([{"type": "text", "text": text}, {"type": "image_url"}]) == [
+        {"type": "text", "text": without},
+        {"type": "image_url"},
+    ]
+    assert without_citations(None) is None

@@ -35,14 +35,16 @@ from groundhook.core.types.events import (
 )
 from groundhook.core.types.search import Item
 from groundhook.core.types.turn import Usage
-from groundhook.host.output.dialects import openwebui
+from groundhook.host.output.dialects import literal, openwebui
 from groundhook.host.output.dialects.fold import Piece
+from groundhook.host.output.dialects.literal import Literal
 from groundhook.host.output.dialects.numbering import CitationStyle, Numbers, shown, unique
 from groundhook.host.output.dialects.places import address
 
 DONE = "[DONE]"
 BROKEN = "the answer is incomplete: its process ended"
 FINISHES = frozenset({"stop", "length", "content_filter"})
+NUMBERED = frozenset({"numbers", "links"})  # styles in which a number in brackets is a citation
 Step = SearchStart | SearchFound | SearchComplete | ToolStart | ToolResult
 TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are shown
 
@@ -70,6 +72,7 @@ class Sent:
     begun: bool = False
     finish: str = ""
     failed: bool = False
+    literal: Literal = Literal()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,19 @@ class OpenAIChat:
         return Sent()
 
     def step(self, state: Sent, event: Event, /) -> tuple[Sent, Sequence[Piece]]:
+        if self.citations not in NUMBERED:
+            return self._step(state, event)
+        written, events = literal.step(state.literal, event)
+        return self._steps(replace(state, literal=written), events)
+
+    def _steps(self, state: Sent, events: Iterable[Event]) -> tuple[Sent, list[Piece]]:
+        pieces: list[Piece] = []
+        for event in events:
+            state, more = self._step(state, event)
+            pieces += more
+        return state, pieces
+
+    def _step(self, state: Sent, event: Event) -> tuple[Sent, Sequence[Piece]]:
         match event:
             case StreamStart():
                 return self._begun(state)
@@ -125,8 +141,9 @@ class OpenAIChat:
         done = Piece(DONE)
         if state.finish:
             return (done,)
+        state, held = self._steps(state, literal.flush(state.literal)[1])
         closed, pieces = self._all_closed(state)
-        pieces += self._all_annotated(closed)[1]
+        pieces = [*held, *pieces, *self._all_annotated(closed)[1]]
         broken = Piece(error_body(Failed(code="internal", message=BROKEN)))
         return [*pieces, broken, done]
 

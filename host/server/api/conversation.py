@@ -8,6 +8,7 @@ from typing import Any
 
 from groundhook.core.errors import UsageError
 from groundhook.core.types.turn import Message
+from groundhook.host.output.dialects.literal import without_citations
 from groundhook.host.server import request_body
 from groundhook.host.server.problems import WrongRequest
 
@@ -51,7 +52,9 @@ class Conversation:
             if not calls and not content:
                 self.ignored.append(where)
                 return
-            fields |= {"content": content or "", "tool_calls": calls or None}
+            # Models imitate the numbers that they read in earlier answers.
+            shown = without_citations(content or "")
+            fields |= {"content": shown, "tool_calls": calls or None}
         elif role != "user":
             raise UsageError(f"{where}.role: should be 'system', 'user', 'assistant' or 'tool'")
         if fields["content"] is None:
