@@ -306,14 +306,23 @@ class Answer:
             if marker in self.cited:
                 self.cited[marker] = self.cited[marker].model_copy(update={"missing": missing})
 
-    def _stream_piece(self, piece: reader.Piece) -> None:
-        """Stream a piece of the answer; a citation marker as an event of its own before it."""
+    def _stream_piece(self, piece: reader.Piece, meant: Item | None = None) -> None:
+        """Stream a piece of the answer; a citation marker as an event of its own before it. A near
+        miss of markers is streamed as the markers that it means."""
+        if isinstance(piece, Marker) and piece.near:
+            found = [self.citation_index.find(id.strip()) for id in piece.id.split(",")]
+            sources = [each for each in found if each is not None]
+            if len(sources) == len(found):
+                for one in sources:
+                    self._stream_piece(Marker(one.citation_id, ""), one)
+                return
+            piece = Plain(piece.text)
         if self.first_text_ms is None:
             self.first_text_ms = self.channel.elapsed_ms()
             if self.follows_text:
                 self._send_text("\n\n")
         if not isinstance(piece, Plain) and not self._is_echo():
-            item, verdict = self._find_source(piece)
+            item, verdict = (meant, "ok") if meant else self._find_source(piece)
             self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
             if item is not None and piece.text not in self._sources:

@@ -129,3 +129,35 @@ async def test_a_result_that_was_dropped_before_the_prompt_grounds_nothing(
         last = end(await run(app_with(make_app, package), script=[marker], sources=sources))
         verdicts += [each.verdict for each in last.citations]
     assert sorted(verdicts) == ["ok", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("(ref:ID)", "(#ref:ID)"),
+        ("[ID]", "#ref:ID"),
+        ("#REF:ID", "#ref:ID"),
+        ("#ref: ID.", "#ref:ID."),
+        ("(#ref:ID, #ref:ID)", "(#ref:ID, #ref:ID)"),
+        ("[ID, ID]", "#ref:ID#ref:ID"),
+        ("[a page](ref:zz99) [zz99] [note]", ""),
+        ("[ID](https://example.org)", ""),
+    ],
+)
+async def test_a_near_miss_that_can_only_mean_one_source_is_read_as_its_marker(
+    make_app: MakeApp, written: str, read: str
+) -> None:
+    first = await run(app_with(make_app), script=["a"])
+    id = of(first, "search_result")[0].item.citation_id.removeprefix("#ref:")
+    last = end(await run(app_with(make_app), script=[written.replace("ID", id.upper())]))
+    assert last.content.lower() == (read or written).replace("ID", id).lower()
+    assert [each.verdict for each in last.citations] == (["ok"] if read else [])
+
+
+async def test_numbers_in_one_bracket_are_several_citations(make_app: MakeApp) -> None:
+    package = ASSISTANT.replace(
+        '"search": {', '"search": {"citation": {"format": "[{index}]"}, ', 1
+    )
+    last = end(await run(app_with(make_app, package), script=["As [1, 2] say, and [1, 77]."]))
+    assert last.content == "As [1][2] say, and [1, 77]."
+    assert [each.marker for each in last.citations] == ["[1]", "[2]"]

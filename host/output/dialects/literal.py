@@ -65,7 +65,9 @@ def _text(
 
 def _read(reading: Reading, text: str, *, last: bool = False) -> tuple[Reading, str]:
     reading, pieces = read(reading, text, _NUMBERS, last=last)
-    shown = (f"({piece.id})" if isinstance(piece, Marker) else piece.text for piece in pieces)
+    shown = (
+        f"({piece.text[1:-1]})" if isinstance(piece, Marker) else piece.text for piece in pieces
+    )
     return reading, "".join(shown)
 
 

@@ -19,6 +19,10 @@ DISTINCTIVE = 3  # characters; a marker with a prefix of this length is not ordi
 
 
 LONGEST_CODE = 300  # characters of a piece of code in a line; a longer one is read as prose
+LONGEST_NEAR = 80  # characters of a near miss, all of which are held back until it is decided
+LONGEST_WORD = 20
+LONGEST_NEAR_ID = 12
+MOST_IN_GROUP = 5
 LONGEST_NUMBER = 3  # digits of `{index}`
 Form = tuple[str, str, bool]  # the text before an id, after it, and whether the id is a number
 
@@ -32,10 +36,13 @@ class Plain:
 
 @dataclass(frozen=True)
 class Marker:
-    """A marker in the answer: its text, and the id in it."""
+    """A marker in the answer: its text, and the id in it. `near`: it is not written as the format
+    has it, or as a group: it is a citation if `id` has ids of sources alone, with commas between
+    them."""
 
     text: str
     id: str
+    near: bool = False
 
 
 Piece = Plain | Marker
@@ -102,6 +109,8 @@ class Grammar:
 
     forms: tuple[Form, ...]
     pattern: re.Pattern[str]
+    anyhow: re.Pattern[str]  # also near misses: `(ref:a1b2)`, `[a1b2]`, `[1, 2]`
+    begun: re.Pattern[str]  # the beginning of a near miss
 
     @staticmethod
     @lru_cache(maxsize=64)
@@ -109,12 +118,17 @@ class Grammar:
         """Return the grammar of these formats."""
         # The longer form first: one may be the beginning of another.
         forms = sorted({halves(format) for format in formats}, key=_sort_key)
-        return Grammar(tuple(forms), re.compile("|".join(_form(*form) for form in forms)))
+        strict = "|".join(_form(*form) for form in forms)
+        anyhow = "|".join([strict, *_near_misses(forms)])
+        return Grammar(tuple(forms), re.compile(strict), re.compile(anyhow), _begun(forms))
 
     def find(self, text: str, start: int = 0) -> tuple[int, Marker] | None:
         """Return the first marker from `start` on with its position, or None."""
-        match = self.pattern.search(text, start)
-        return (match.start(), Marker(match[0], match[match.lastindex or 0])) if match else None
+        match = self.anyhow.search(text, start)
+        if match is None:
+            return None
+        near = (match.lastindex or 0) > len(self.forms)
+        return match.start(), Marker(match[0], match[match.lastindex or 0], near)
 
     @property
     def reads_code(self) -> bool:
@@ -123,12 +137,15 @@ class Grammar:
 
     def could_begin(self, text: str) -> bool:
         """Return whether `text` may be the beginning of a marker that is not complete yet."""
-        return any(_could_begin(text, *form) for form in self.forms)
+        return any(_could_begin(text, *form) for form in self.forms) or (
+            len(text) <= LONGEST_NEAR and self.begun.fullmatch(text) is not None
+        )
 
     def beginning(self, text: str, start: int = 0) -> int:
         """Return the position from `start` on where an incomplete marker may begin; without one the
         length of the text."""
         reach = max(len(before) + LONGEST + len(after) for before, after, _ in self.forms)
+        reach = max(reach, LONGEST_NEAR)
         return next(
             (
                 at
@@ -137,6 +154,45 @@ class Grammar:
             ),
             len(text),
         )
+
+
+_ID = (
+    rf"(?=[0-9]{{0,{LONGEST}}}[A-Za-z])(?=[A-Za-z]{{0,{LONGEST}}}[0-9])"
+    rf"[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
+)
+_SHORT_ID = _ID.replace(f"{{{SHORTEST},{LONGEST}}}", f"{{{SHORTEST},{LONGEST_NEAR_ID}}}")
+
+
+def _near_misses(forms: Iterable[Form]) -> list[str]:
+    """Return the patterns of what can only mean a marker of these forms: the word of a form in
+    another spelling, an id alone in brackets, and several ids or numbers in one bracket."""
+    found: dict[str, None] = {}
+    for before, _, numbered in forms:
+        id = rf"[0-9]{{1,{LONGEST_NUMBER}}}" if numbered else _SHORT_ID
+        if word := _word(before):
+            found[rf"#?(?i:{word}): ?({id})(?![A-Za-z0-9])"] = None
+        if not numbered:
+            found[rf"\[({id})\](?![(\[:])"] = None
+        found[rf"\[({id}(?:, ?{id}){{1,{MOST_IN_GROUP - 1}}})\](?![(\[:])"] = None
+    return list(found)
+
+
+def _begun(forms: Iterable[Form]) -> re.Pattern[str]:
+    """Return the pattern of what may become a near miss with more text."""
+    words = {word for before, _, _ in forms if (word := _word(before))}
+    parts = [
+        "".join(f"(?:(?i:{sign})" for sign in word) + "(?:: ?[A-Za-z0-9]*)?" + ")?" * len(word)
+        for word in words
+    ]
+    return re.compile(
+        "|".join([r"\[[A-Za-z0-9]*(?:, ?[A-Za-z0-9]*)*\]?", *(f"#?{part}" for part in parts)])
+    )
+
+
+def _word(before: str) -> str:
+    """Return the word of a form, such as `ref`; "" without one."""
+    letters = "".join(sign for sign in before if sign.isascii() and sign.isalpha())
+    return letters.lower() if DISTINCTIVE <= len(letters) <= LONGEST_WORD else ""
 
 
 def _sort_key(form: Form) -> tuple[int, int, Form]:
@@ -149,8 +205,7 @@ def _form(before: str, after: str, numbered: bool) -> str:
     elif len(before.strip()) >= DISTINCTIVE:
         id = rf"[A-Za-z0-9]{{1,{LONGEST}}}"
     else:  # `[note]` and `[2024]` are text: an id has a letter and a digit
-        both = rf"(?=[0-9]{{0,{LONGEST}}}[A-Za-z])(?=[A-Za-z]{{0,{LONGEST}}}[0-9])"
-        id = rf"{both}[A-Za-z0-9]{{{SHORTEST},{LONGEST}}}"
+        id = _ID
     return re.escape(before) + f"({id})" + (re.escape(after) or "(?![A-Za-z0-9])")
 
 
