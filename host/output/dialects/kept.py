@@ -94,21 +94,25 @@ def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for 
         case Failed():
             return _change_answer(state, errors=(*answer.errors, event))
         case StreamEnd():
-            missing = {each.marker: each.missing for each in event.citations}
-            return _change_answer(
-                state,
-                citations=tuple(_with_missing(each, missing) for each in answer.citations),
-                claims=event.claims,
-                data=event.data,
-                metadata=event.metadata,
-                finish_reason=event.finish_reason,
-                grounded=event.grounded,
-                usage=event.usage,
-                timings=event.timings,
-                complete=True,
-            )
+            return _end(state, event)
         case _:
             assert_never(event)
+
+
+def _end(state: Keeping, event: StreamEnd) -> Keeping:
+    missing = {each.marker: each.missing for each in event.citations}
+    return _change_answer(
+        state,
+        citations=tuple(_with_missing(each, missing) for each in state.answer.citations),
+        claims=event.claims,
+        data=event.data,
+        metadata=event.metadata,
+        finish_reason=event.finish_reason,
+        grounded=event.grounded,
+        usage=event.usage,
+        timings=event.timings,
+        complete=True,
+    )
 
 
 def events_of(answer: KeptAnswer) -> Iterator[Event]:

@@ -159,20 +159,26 @@ def _plain(whole: str, fraction: str = "") -> str:
 
 
 def _names(sentence: str, known: frozenset[str]) -> Iterator[Fact]:
-    words = [match for match in _WORD.finditer(sentence) if not match[0][0].isdigit()]
-    capitals = [match for match in words if match[0][0].isupper()]
-    inner = [match for match in words if any(map(str.isupper, match[0][1:]))]
-    if len(words) > 2 and len(capitals) > _TITLE_CASE * len(words):
-        return
-    if capitals and _capitalises_nouns(sentence):
-        capitals = []  # also where the language is not recognised
-    for match in dict.fromkeys([*capitals, *inner]):
-        before = sentence[max(0, match.start() - 8) : match.start()]
-        if match not in inner and _AFTER_START.search(before):
-            continue
+    for match in _capitalised(sentence):
         word = _bare(flat(match[0]))
         if len(word) > 1 and not (word in known or word in _common() or word in _units()):
             yield Fact("name", match[0], word)
+
+
+def _capitalised(sentence: str) -> Iterator[re.Match[str]]:
+    """Yield the words of a sentence that its language writes with capitals only as names; words
+    with a capital inside also where it begins."""
+    words = [match for match in _WORD.finditer(sentence) if not match[0][0].isdigit()]
+    inner = {match.start() for match in words if any(map(str.isupper, match[0][1:]))}
+    capitals = [match for match in words if match.start() in inner or match[0][0].isupper()]
+    if not capitals or (len(words) > 2 and len(capitals) > _TITLE_CASE * len(words)):
+        return
+    # Also where the language is not recognised.
+    alone = _capitalises_nouns(sentence)
+    for match in capitals:
+        begins = _AFTER_START.search(sentence[max(0, match.start() - 8) : match.start()])
+        if match.start() in inner or not (alone or begins):
+            yield match
 
 
 def _bare(word: str) -> str:

@@ -93,6 +93,13 @@ async def report_omissions(run: AssistantRun, fitted: Fitted) -> None:
     await run.channel.send(Warned(code="context_shortened", message=message, hint=hint))
 
 
+def _found(run: AssistantRun, *, without_hook: bool) -> list[Item]:
+    """Return the items of all searches; `without_hook` without those of the hook, whose messages
+    may have any of them."""
+    results = [each for each in run.results if not (without_hook and each.source == "hook")]
+    return [item for result in results for item in result.items]
+
+
 def prompt_composer(
     run: AssistantRun,
     created: CreateReturn | None,
@@ -122,13 +129,7 @@ def prompt_composer(
     own = bool(added) and not citation.auto_inject_prompt
     kept = [entry for entry in pooled.entries if not (own and entry.source == "hook")]
     items = [item for entry in kept for item in entry.items]
-    # Of what a hook has found, its messages may have any part.
-    found = [
-        item
-        for result in run.results
-        if not (added and result.source == "hook")
-        for item in result.items
-    ]
+    found = _found(run, without_hook=bool(added))
     shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
     own_prompts = run.package.prompts_for(run.settings.prompt_preset)
     grammar = run.searcher.citation_index.grammar
