@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from groundhook.host.turn.endings import LOOKED_AT, repeated
 from tests.conftest import MakeApp
 from tests.loopback.chat import chunk
 from tests.loopback.server import Loopback, Sse, serving
@@ -123,3 +124,33 @@ async def test_a_file_that_the_model_does_not_read_is_named_once(
     sent = server.requests[-1].json["messages"][-1]["content"]
     assert "[file report.pdf, application/pdf, 1 kB: not read by this model]" in sent
     assert "QUJD" not in json.dumps(server.requests[-1].json)
+
+
+SENTENCE = "A hook is a piece of code that runs around a turn. "
+
+
+async def test_an_answer_in_a_loop_is_reported(make_app: MakeApp) -> None:
+    app = make_app({"assistants/a/package.yao": '{"connector": "script"}'})
+    events = await run(app, script=[f"So it is. {SENTENCE * 40}A hook is a pie"])
+    (warning,) = [each for each in of(events, "warning") if each.code == "answer_repeats"]
+    assert "A hook" in warning.message or "hook is" in warning.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        SENTENCE * 3,
+        "-" * 900,
+        "| 0 | 1 |\n" * 90,
+        "".join(f"Line {n} of it. " for n in range(99)),
+    ],
+)
+def test_rows_signs_and_a_few_repetitions_are_no_loop(text: str) -> None:
+    assert repeated(text) == ""
+
+
+def test_a_loop_is_found_wherever_its_last_repetition_breaks_off() -> None:
+    for cut in range(len(SENTENCE)):
+        assert repeated(f"Before. {SENTENCE * 9}{SENTENCE[:cut]}")
+    assert repeated(SENTENCE * LOOKED_AT)
