@@ -254,11 +254,13 @@ def test_an_error_names_the_part_of_the_request(client: OpenAI) -> None:
 
 
 def test_clients_can_read_whether_an_answer_cites_a_source(client: OpenAI) -> None:
+    claims = {"cited": 1, "supported": 1, "doubtful": 0, "uncited": 0}
+    judged = {"grounded": True, "claims": claims}
     whole = client.chat.completions.create(model="tea", messages=QUESTION)
-    assert whole.to_dict()["groundhook"] == {"grounded": True}
+    assert whole.to_dict()["groundhook"] == judged
     chunks = client.chat.completions.create(model="tea", messages=QUESTION, stream=True)
     *_, last = [chunk.to_dict() for chunk in chunks if chunk.choices]
-    assert last["groundhook"] == {"grounded": True}
+    assert last["groundhook"] == judged
 
 
 @pytest.mark.parametrize("form", ["float", "base64"])

@@ -50,7 +50,8 @@ def test_a_response_has_annotations_that_cut_out_its_numbers(client: OpenAI) -> 
         if note.type == "url_citation"
     ]
     assert cut == [("[1]", "Assam"), ("[2]", "Sencha"), ("[1]", "Assam")]
-    assert made.to_dict()["groundhook"] == {"grounded": True}
+    claims = {"cited": 1, "supported": 1, "doubtful": 0, "uncited": 0}
+    assert made.to_dict()["groundhook"] == {"grounded": True, "claims": claims}
     assert made.usage is not None
 
 

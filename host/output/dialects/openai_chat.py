@@ -15,6 +15,7 @@ from typing import Any, assert_never
 from groundhook.core import hook_messages
 from groundhook.core.types.events import (
     CitationSeen,
+    Claims,
     DocumentsSearchCompleted,
     DocumentsSearchStarted,
     Event,
@@ -292,8 +293,10 @@ class OpenAIChat:
 def judgement(event: StreamEnd) -> dict[str, Any]:
     """Return what the host says of the answer, for the key `groundhook` of clients that read it."""
     judged = event.model_dump(
-        mode="json", include={"certainty", "claims"}, exclude_none=True, exclude_defaults=True
+        mode="json", include={"certainty"}, exclude_none=True, exclude_defaults=True
     )
+    if event.claims != Claims():
+        judged["claims"] = event.claims.model_dump()
     return {"grounded": event.grounded, **judged}
 
 
