@@ -5,8 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from groundhook.core.types.query_language import Aggregate, Order, Where
+from groundhook.core.types.query_language import (
+    Aggregate,
+    BucketUnit,
+    DateBucket,
+    Order,
+    Where,
+)
 from groundhook.handlers.db.query.dsl import QueryDSL, conditions
 from groundhook.handlers.db.question.clauses import Clause, Here
 
@@ -157,14 +164,25 @@ class _Query:
         groups = self._of("G")
         if self._of("s", "o", "t") or any(clause.list_only for clause in self.clauses):
             return None
-        if len(groups) > 1 or any(clause.bucket for clause in groups):
+        buckets = _buckets(groups)
+        if len(groups) > 1 or (buckets and not self._happened(aggregates)):
             return None
         repeated = self.here.scope.rows_repeat() and not groups
         notes = ("not_rows",) if repeated and aggregates[0].function in ("count", "sum") else ()
-        content = {"aggregates": aggregates, "groups": _group_names(self.here, groups)}
+        names = buckets or _group_names(self.here, groups)
+        content = {"aggregates": aggregates, "groups": names}
         orders = [Order(field=aggregates[0].called)] if groups else []
+        orders = [Order(field=one.called, order="asc") for one in buckets] or orders
         named = bool(self._of("n", "m"))
         return self._reading({**content, "orders": orders}, notes, named=named)
+
+    def _happened(self, aggregates: Sequence[Aggregate]) -> bool:
+        """Return whether figures add up what happened in a time: "the rent per month" does not."""
+        sums = {one.field for one in aggregates if one.function == "sum"}
+        fields = [one for clause in self._of("g") for one in clause.fields]
+        paid = {one.name for one in fields if self.here.scope.is_kind(one, "turnover")}
+        plain = all(one.function == "sum" or one.field == "*" for one in aggregates)
+        return plain and sums <= paid
 
     def _fields(self) -> Reading | None:
         asked = [one for clause in self._of("q") for one in clause.fields]
@@ -225,6 +243,16 @@ def _aggregate(clause: Clause) -> Aggregate:
     if clause.figure == "different":
         return Aggregate(function="count", field=name, distinct=True)
     return Aggregate(function=clause.figure, field=name)
+
+
+def _buckets(groups: Sequence[Clause]) -> tuple[DateBucket, ...]:
+    """Return the groups by a part of a date."""
+    dated = [clause for clause in groups if clause.bucket]
+    return tuple(
+        DateBucket(field=one.name, by=cast("BucketUnit", clause.bucket))
+        for clause in dated
+        for one in clause.fields
+    )
 
 
 def _group_names(here: Here, groups: Sequence[Clause]) -> tuple[str, ...]:

@@ -105,8 +105,11 @@ def _groups(here: Here, i: int) -> Iterator[Clause]:
                 for end, titles in _relations(here, at):
                     yield Clause("G", end, fields=titles, direction=weak)
                 for end, unit in question.all(at, "date_units"):
-                    if len(here.scope.day) == 1:
-                        yield Clause("G", end, fields=tuple(here.scope.day), bucket=unit)
+                    days = here.scope.day
+                    if len(days) == 1 and (unit != "hour" or days[0].kind == "moment"):
+                        # "lessons every week" may be no question for their number
+                        strong = "" if kind == "per" else "weak"
+                        yield Clause("G", end, fields=(days[0],), bucket=unit, direction=strong)
 
 
 def _relations(here: Here, i: int) -> list[tuple[int, tuple[Field, ...]]]:

@@ -54,6 +54,7 @@ MODELS = {
             _column("released", "date", "Released"),
             _column("planned", "integer", "Planned", comment="planned tracks"),
         ],
+        table={"name": "record_album", "comment": "Alben, אלבומים"},
         relations={"artist": _belongs("artist", "artist_id"), "tracks": _has("track", "album_id")},
         values=[
             {

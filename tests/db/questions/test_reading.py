@@ -58,6 +58,9 @@ async def test_a_question_finds_exactly_what_it_asks_for(
         ("how many albums per genre", [("Metal", 3), ("Rock", 1)]),
         ("which genre has the most albums", [("Metal", 3)]),
         ("number of different genres", [(2,)]),
+        ("metal albums per year", [(1980, 1), (1984, 1), (1991, 1)]),
+        ("wie viele Alben pro Jahr", [(1978, 1), (1980, 1), (1984, 1), (1991, 1)]),
+        ("כמה אלבומים לפי שנה", [(1978, 1), (1980, 1), (1984, 1), (1991, 1)]),
         ("how many albums were released in 2020", [(0,)]),
     ],
 )
@@ -86,6 +89,8 @@ async def test_a_figure_is_computed_of_what_it_asks_for(
         ("second longest track", "second"),
         ("albums by Metalica and Pink Floyd", "Floyd"),
         ("only metal albums", "only"),
+        ("albums per year in Atlantis", "Atlantis"),
+        ("albums not per year", "not"),
     ],
 )
 async def test_what_is_not_understood_is_refused_and_named(
