@@ -147,7 +147,6 @@ def folds(log: Sequence[Logged]) -> None:
         writer = FoldWriter(OpenAIChat(id="a", model="b", created=1), Audience())
         for each in log:
             writer([each])
-        writer.end()
 
     def kept_answer() -> None:
         kept.kept(each.event for each in log)

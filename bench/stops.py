@@ -408,6 +408,16 @@ def answers(campaign: Campaign, unit: str) -> None:
         lines.append(_chunk({}, finish_reason="stop"))
         campaign.said[:] = [*lines, b"data: [DONE]"]
         campaign.turn("model", "How long does tea take?", f"{name} of a model {unit!r}")
+    for columns, size in ((0, ANSWER), (0, 90_000), (2, 40_000), (99, 3_000)):
+        head = f"{'|a' * columns}|\n{'|-' * columns}|\n" if columns else ""
+        campaign.said[:] = [_chunk({"content": head + text[:size]}), b"data: [DONE]"]
+        campaign.attack(
+            f"{size} of {unit!r} in {columns} columns as blocks",
+            "POST",
+            "/api/turns?view=blocks",
+            json={"assistant": "model", "text": "How long does tea take?"},
+            headers={"accept": "text/event-stream"},
+        )
     campaign.said[:] = [b"data: " + text.encode()]
     campaign.turn("model", "How long does tea take?", f"no event of a model {unit!r}")
     campaign.said.clear()

@@ -35,6 +35,7 @@ def test_no_pumped_text_stops_the_server(campaign: Campaign, full: bool) -> None
             stops.questions(campaign, unit)
             stops.answers(campaign, unit)
             stops.host_calls(campaign, unit, CALLS)
+        stops.answers(campaign, "=\n")  # rows of a table, for readers of blocks
     assert len(campaign.stops) > 40
     longest = campaign.longest()[:10]
     most = LONGEST_ALONE if full else LONGEST

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from groundhook.core.types.chats import KeptAnswer, KeptCitation
 from groundhook.core.types.search import Item
-from groundhook.host.output.dialects.blocks import Tail, blocks_from, blocks_of, markdown_blocks
+from groundhook.host.output.dialects.blocks import (
+    LIGHT,
+    Tail,
+    blocks_from,
+    blocks_of,
+    markdown_blocks,
+    weight,
+)
 
 TYPES = [
     "p",
@@ -129,3 +136,15 @@ def test_an_answer_that_grows_keeps_the_blocks_before_its_tail(pieces: list[str]
 def test_a_text_beyond_all_bounds_is_shown_as_it_is() -> None:
     (block,) = blocks_of(KeptAnswer(content="*a* " * 100_000))
     assert len(block["children"][0]) == 400_000
+
+
+def test_a_short_table_cannot_be_many_cells() -> None:
+    text = "|a" * 300 + "|\n" + "|-" * 300 + "|\n" + "a\n" * 700
+    (block,) = blocks_of(KeptAnswer(content=text))
+    assert block == {"type": "p", "children": [text]}
+
+
+def test_a_table_of_plain_size_is_light() -> None:
+    text = "|a|b|c|d|e|\n|-|-|-|-|-|\n" + "|one|two|three|four|five|\n" * 40
+    assert weight(text) < LIGHT
+    assert len(blocks_of(KeptAnswer(content=text))[0]["children"]) == 41

@@ -23,8 +23,9 @@ from groundhook.core.types.chats import KeptAnswer
 Block = dict[str, Any]
 Node = Block | str
 
-LONGEST = 200_000  # characters that are parsed; a longer text is shown as it is written
-LONGEST_TAIL = 50_000  # the same of one block that grows, which is parsed again and again
+HEAVIEST = 100_000  # characters that are parsed; a heavier text is shown as it is written
+LIGHT = 4_000  # characters that are parsed within 50 ms, however hostile
+CELL = 4  # a cell that the parser adds to a short row weighs as much as so many characters
 # Characters around the number of a marker in the text that is parsed. They are private, so an
 # answer that contains them loses nothing that anybody could read.
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -58,35 +59,56 @@ class Tail:
     start: int = 0
 
 
+_WHOLE = Tail()
+
+
 def blocks_of(answer: KeptAnswer) -> list[Block]:
     """Return the blocks of an answer."""
-    return blocks_from(answer, Tail(), LONGEST)[0]
+    return blocks_from(answer, Tail())[0]
 
 
-def blocks_from(
-    answer: KeptAnswer, tail: Tail, longest: int = LONGEST_TAIL
-) -> tuple[list[Block], Tail]:
+def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[Block], Tail]:
     """Return the blocks of the tail of an answer, and its tail when more text follows: its last
     block may grow."""
-    text = answer.content
-    marks = [(place, citation.marker) for citation in answer.citations for place in citation.places]
-    if len(text) - tail.start > longest:
-        return [plain_block(text[tail.start :])], tail
-    parsed, markers, starts = _with_numbers(text, sorted(marks), tail.start)
-    tokens = _parser().parse(parsed)
-    blocks = _Tree(markers, _addresses(answer)).blocks(tokens)
+    blocks, complete, start = parsed(*written(answer, tail))
+    return blocks, Tail(tail.blocks + complete, tail.start + start)
+
+
+def written(
+    answer: KeptAnswer, tail: Tail = _WHOLE
+) -> tuple[str, list[tuple[int, str]], list[str]]:
+    """Return what `parsed` takes for the tail of an answer: its text, the markers with their places
+    in it, and the addresses of the sources of the turn."""
+    places = ((at, each.marker) for each in answer.citations for at in each.places)
+    marks = sorted((at - tail.start, marker) for at, marker in places if at >= tail.start)
+    return answer.content[tail.start :], marks, _addresses(answer)
+
+
+def parsed(
+    text: str, marks: Sequence[tuple[int, str]], addresses: Sequence[str]
+) -> tuple[list[Block], int, int]:
+    """Return the blocks of a text, how many of them are complete when more text follows, and where
+    the others begin."""
+    if weight(text) > HEAVIEST:
+        return [plain_block(text)], 0, 0
+    numbered, markers, starts = _with_numbers(text, marks)
+    tokens = _parser().parse(numbered)
+    blocks = _Tree(markers, frozenset(addresses)).blocks(tokens)
     lines = [token.map[0] for token in tokens if token.level == 0 and token.map and _begins(token)]
-    if len(lines) < 2:
-        return blocks, tail
-    return blocks, Tail(tail.blocks + len(lines) - 1, tail.start + starts[lines[-1]])
+    return (blocks, len(lines) - 1, starts[lines[-1]]) if len(lines) > 1 else (blocks, 0, 0)
 
 
-def markdown_blocks(text: str, addresses: Iterable[str] = ()) -> list[Block]:
+def weight(text: str) -> int:
+    """Return for how many characters a text counts. A row of a table gets as many cells as the head
+    has, so that a short text may have many."""
+    lines = text.splitlines()
+    widest = max((each.count("|") + 1 for each in lines if not each.strip("|-: \t>")), default=0)
+    return len(text) + (CELL * widest * len(lines) if widest > 1 else 0)
+
+
+def markdown_blocks(text: str) -> list[Block]:
     """Return the blocks of a text without citations, such as a passage of a document."""
-    if len(text) > LONGEST:
-        return [plain_block(text)]
-    parsed, _, _ = _with_numbers(text, (), 0)
-    return _Tree((), frozenset(addresses)).blocks(_parser().parse(parsed))
+    return parsed(text, (), ())[0]
 
 
 def blocks_of_texts(texts: Sequence[str]) -> list[list[Block]]:
@@ -109,14 +131,12 @@ def _parser() -> MarkdownIt:
     return parser.enable(["table", "strikethrough"]).disable("image")
 
 
-def _with_numbers(
-    text: str, marks: Sequence[tuple[int, str]], start: int
-) -> tuple[str, list[str], list[int]]:
-    """Return the text after `start` with a number for each marker, the markers, and where each of
-    its lines begins in the text that was given."""
+def _with_numbers(text: str, marks: Sequence[tuple[int, str]]) -> tuple[str, list[str], list[int]]:
+    """Return the text with a number for each marker, the markers, and where each line of what was
+    given begins."""
     parts: list[str] = []
     markers: list[str] = []
-    done = start
+    done = 0
     for place, marker in marks:
         if place < done:
             continue
@@ -124,7 +144,7 @@ def _with_numbers(
         markers.append(marker)
         done = place + len(marker)
     parts.append(_clean(text[done:]))
-    starts = [0, *(found.end() for found in _LINE_END.finditer(text[start:]))]
+    starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
     return "".join(parts), markers, starts
 
 
@@ -132,12 +152,12 @@ def _clean(text: str) -> str:
     return text.replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd")
 
 
-def _addresses(answer: KeptAnswer) -> frozenset[str]:
+def _addresses(answer: KeptAnswer) -> list[str]:
     """Return the addresses of the sources of a turn, as the parser writes them."""
     items = [citation.item for citation in answer.citations if citation.item is not None]
     items += [item for search in answer.searches for item in search.items]
     items += [item for tool in answer.tools for item in tool.items]
-    return frozenset(_parser().normalizeLink(item.url) for item in items if item.url)
+    return sorted({_parser().normalizeLink(item.url) for item in items if item.url})
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
-from anyio import to_thread
+from anyio.lowlevel import checkpoint
 from pydantic import Field
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -26,13 +26,14 @@ from groundhook.host.app.turn_recorder import milliseconds
 from groundhook.host.chats.ports import ChatChange, Page, RequestKey, chat_id
 from groundhook.host.output.dialects import markdown
 from groundhook.host.output.dialects.audience import Audience
-from groundhook.host.output.dialects.blocks import blocks_of
+from groundhook.host.output.dialects.blocks import written
 from groundhook.host.output.dialects.kept import events_of, kept
 from groundhook.host.server import request_body
 from groundhook.host.server.api.turns import answer, wants_blocks
 from groundhook.host.server.problems import Refused
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
+from groundhook.host.server.turns.blocks_writer import parsed_of
 from groundhook.host.server.turns.idempotency import digest_of
 from groundhook.host.server.turns.kept_turns import is_read_elsewhere, requested_turn
 from groundhook.host.server.turns.running import OnDisconnect, TurnParameters
@@ -316,8 +317,7 @@ async def _part(call: Call, messages: list[ChatMessage]) -> dict[str, Any]:
     part = messages[-_limit(wanted["limit"]) :] if "limit" in wanted else messages
     shown = _render_messages(call, part)
     if wants_blocks(call):
-        # On a thread: Markdown of many answers takes a second.
-        await to_thread.run_sync(_add_blocks, shown, part, call.audience())
+        await _add_blocks(call, shown, part)
     return {"messages": shown, "earlier": len(part) < len(messages)}
 
 
@@ -335,10 +335,12 @@ def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
     return [as_seen_by(message, audience).model_dump(mode="json") for message in messages]
 
 
-def _add_blocks(shown: list[Any], messages: list[ChatMessage], audience: Audience) -> None:
+async def _add_blocks(call: Call, shown: list[Any], messages: list[ChatMessage]) -> None:
+    audience = call.audience()
     for each, message in zip(shown, messages, strict=True):
         if answer := as_seen_by(message, audience).answer:
-            each["blocks"] = blocks_of(answer)
+            await checkpoint()  # a chat may have hundreds of answers
+            each["blocks"] = (await parsed_of(call.serving.readers, *written(answer)))[0]
 
 
 def as_seen_by(message: ChatMessage, audience: Audience) -> ChatMessage:

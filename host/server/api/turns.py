@@ -205,7 +205,7 @@ async def answer(call: Call, running: TurnLog, after: int) -> ASGIApp:
     if not wants_blocks(call):
         return stream(call, running, after, native, media_type, headers)
     # From the beginning: blocks are made of the whole text.
-    writer = BlocksWriter(native, after)
+    writer = BlocksWriter(native, after, call.serving.readers)
     return stream(call, running, 0, writer, media_type, headers)
 
 

@@ -3,15 +3,28 @@ Markdown of the answer so far as blocks."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 
+from groundhook.core.errors import IngestError
 from groundhook.core.json_lines import line_bytes
+from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.types.events import StreamEnd, Text
-from groundhook.host.output.dialects.blocks import Tail, blocks_from
+from groundhook.host.output.dialects.blocks import (
+    LIGHT,
+    Block,
+    Tail,
+    parsed,
+    plain_block,
+    weight,
+    written,
+)
 from groundhook.host.output.dialects.kept import Keeping, step
 from groundhook.host.server.turns.running import Logged
 from groundhook.host.server.turns.sse import NativeWriter
+
+log = logging.getLogger("groundhook")
 
 SHORTEST_S = 0.04  # between two pieces
 SHARE = 8  # parsing takes at most one part of so many of the time
@@ -21,13 +34,13 @@ class BlocksWriter:
     """Writes the events after `after`, and blocks from the beginning. A piece replaces all blocks
     from its `from` on; the last one comes before `stream_end`."""
 
-    def __init__(self, native: NativeWriter, after: int) -> None:
-        self._native, self._after = native, after
+    def __init__(self, native: NativeWriter, after: int, readers: ReaderPool) -> None:
+        self._native, self._after, self._readers = native, after, readers
         self._state, self._tail = Keeping(), Tail()
         self._due = 0.0  # on the clock of performance
         self.behind = False
 
-    def __call__(self, events: Sequence[Logged]) -> bytes:
+    async def write(self, events: Sequence[Logged]) -> bytes:
         parts: list[bytes] = []
         for logged in events:
             seen = self._native.audience.of(logged.event)
@@ -36,22 +49,39 @@ class BlocksWriter:
             if isinstance(seen, Text):
                 self.behind = True
             elif isinstance(seen, StreamEnd):
-                parts.append(self.end())
+                parts.append(await self.end())
             if logged.seq > self._after:
                 parts.append(self._native((logged,)))
         if self.behind and time.perf_counter() >= self._due:
-            parts.append(self._blocks())
+            parts.append(await self._blocks())
         return b"".join(parts)
 
-    def end(self) -> bytes:
-        return self._blocks() if self.behind else b""
+    async def end(self) -> bytes:
+        return await self._blocks() if self.behind else b""
 
-    def _blocks(self) -> bytes:
+    async def _blocks(self) -> bytes:
         began = time.perf_counter()
         first = self._tail.blocks
-        blocks, self._tail = blocks_from(self._state.answer, self._tail)
+        blocks, complete, start = await parsed_of(
+            self._readers, *written(self._state.answer, self._tail)
+        )
+        self._tail = Tail(first + complete, self._tail.start + start)
         self.behind = False
         body = line_bytes({"type": "blocks", "from": first, "blocks": blocks})
         now = time.perf_counter()
         self._due = now + max(SHORTEST_S, (now - began) * SHARE)
         return b"event: blocks\ndata: %b\n" % body if self._native.sse else body
+
+
+async def parsed_of(
+    readers: ReaderPool, text: str, marks: Sequence[tuple[int, str]], addresses: Sequence[str]
+) -> tuple[list[Block], int, int]:
+    """As `parsed`, which parses a longer text in a process: a model may write what takes a second.
+    A text with which no parser ends is shown as it is written."""
+    if weight(text) <= LIGHT:
+        return parsed(text, marks, addresses)
+    try:
+        return await readers.call(parsed, text, marks, addresses)
+    except IngestError as exc:
+        log.warning("an answer is shown as it is written: %s", exc)
+        return [plain_block(text)], 0, 0

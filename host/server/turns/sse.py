@@ -32,9 +32,9 @@ STREAM_HEADERS = {"cache-control": "no-cache, no-transform", "x-accel-buffering"
 class Writer(Protocol):
     """Converts events to the bytes of a stream, and ends the stream."""
 
-    def __call__(self, events: Sequence[Logged]) -> bytes: ...
+    async def write(self, events: Sequence[Logged]) -> bytes: ...
 
-    def end(self) -> bytes: ...
+    async def end(self) -> bytes: ...
 
     @property
     def behind(self) -> bool:
@@ -71,7 +71,10 @@ class NativeWriter:
                 parts.append(json)
         return b"".join(parts)
 
-    def end(self) -> bytes:
+    async def write(self, events: Sequence[Logged]) -> bytes:
+        return self(events)
+
+    async def end(self) -> bytes:
         return b""
 
 
@@ -93,7 +96,10 @@ class FoldWriter:
                 parts += map(_data, pieces)
         return b"".join(parts)
 
-    def end(self) -> bytes:
+    async def write(self, events: Sequence[Logged]) -> bytes:
+        return self(events)
+
+    async def end(self) -> bytes:
         return b"".join(map(_data, self._fold.end(self._state)))
 
 
@@ -131,9 +137,9 @@ class StreamAnswer:
 
     async def _pour(self, reader: LogReader, send: Send) -> None:
         while (events := await self._next(reader)) is not None:
-            if body := self.writer(events):
+            if body := await self.writer.write(events):
                 await self._send(send, body)
-        await self._send(send, self.writer.end(), more=False)
+        await self._send(send, await self.writer.end(), more=False)
 
     async def _next(self, reader: LogReader) -> Sequence[Logged] | None:
         if not self.writer.behind:
