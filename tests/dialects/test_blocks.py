@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.core.types.chats import KeptAnswer, KeptCitation
@@ -119,6 +119,7 @@ def test_every_text_gives_the_closed_tree(text: str) -> None:
     json.dumps(blocks)
 
 
+@example(["- x", "\n", "---", "# a"])
 @given(st.lists(PIECES, min_size=1, max_size=30))
 def test_an_answer_that_grows_keeps_the_blocks_before_its_tail(pieces: list[str]) -> None:
     shown: list[Any] = []

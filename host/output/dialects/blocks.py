@@ -95,6 +95,8 @@ def parsed(
     tokens = _parser().parse(numbered)
     blocks = _Tree(markers, frozenset(addresses)).blocks(tokens)
     lines = [token.map[0] for token in tokens if token.level == 0 and token.map and _begins(token)]
+    if lines and lines[-1] == len(starts) - 1:  # what is now a block may become text of the last
+        lines.pop()
     return (blocks, len(lines) - 1, starts[lines[-1]]) if len(lines) > 1 else (blocks, 0, 0)
 
 
