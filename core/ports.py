@@ -26,6 +26,7 @@ from groundhook.core.types.delegation import Answer, Request
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.search import (
+    Certainty,
     FacetCount,
     GraphNode,
     Item,
@@ -254,10 +255,11 @@ class ModelCall:
     `sources` is the text at the beginning of the last user message, for a connector that moves it
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
     language model; citable items of tool results follow in `references`; `failed_searches` are the
-    sources of the searches that failed, and `declined` says why others answered nothing. `tools`
-    and `tool_choice` are those of OpenAI's API; `user` is an id for the endpoint ("": none).
-    `reply` asks endpoints that can enforce it for a JSON answer: any object ("json"), or one of a
-    schema. `is_step`: a step of another's turn."""
+    sources of the searches that failed, `declined` says why others answered nothing, and
+    `certainty` how far the passages found answer the question. `tools` and `tool_choice` are those
+    of OpenAI's API; `user` is an id for the endpoint ("": none). `reply` asks endpoints that can
+    enforce it for a JSON answer: any object ("json"), or one of a schema. `is_step`: a step of
+    another's turn."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -265,6 +267,7 @@ class ModelCall:
     references: Sequence[Item] = ()
     failed_searches: Sequence[SourceType] = ()
     declined: Sequence[str] = ()
+    certainty: Certainty | None = None
     tools: Sequence[Mapping[str, Any]] = ()
     temperature: float | None = None
     max_tokens: int | None = None

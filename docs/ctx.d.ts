@@ -50,6 +50,8 @@ declare module "groundhook" {
     completion: Completion | null;
     tools: ToolOutcome[];
     error: string | null;
+    /** How far the answer can be trusted, as in `stream_end`: that of the best search whose items it cites; `none`: it cites nothing although sources were asked; null: no source was asked */
+    certainty: "sure" | "partial" | "none" | null;
   }
 
   /** The answer of the model. */
@@ -1443,6 +1445,8 @@ declare module "groundhook" {
     searches: (Record<string, any> & { type: "web" | "kb" | "db" | "api"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
     /** The messages that the hook sent. */
     messages: any[];
+    /** How far the answer can be trusted; null: no source was asked, or none that it cites judges. */
+    certainty: "sure" | "partial" | "none" | null;
     /** The data that Next returned. */
     data: any;
     metadata: Record<string, any>;

@@ -53,6 +53,8 @@ declare module "groundhook" {
     searches: (Record<string, any> & { type: "web" | "kb" | "db" | "api"; query: string; source: string; items: Item[]; total: number; error: string | null })[];
     /** The messages that the hook sent. */
     messages: any[];
+    /** How far the answer can be trusted; null: no source was asked, or none that it cites judges. */
+    certainty: "sure" | "partial" | "none" | null;
     /** The data that Next returned. */
     data: any;
     metadata: Record<string, any>;

@@ -11,6 +11,7 @@ where a part has blanks, one part on each line:
 | function | words that make sentences and carry no topic; a star stands for any ending |
 | asking | words with which people ask: "tell"; quoting knows the languages that list them |
 | relating | words without a topic that a search query keeps: "without", "no" |
+| vague | words that are in passages on any subject: "often", "get", "use" |
 | articles, quantities, units, comparing, joining names, capital pronouns | for keywords |
 | leads | openings of questions, as regular expressions; each line is an alternative |
 | abbreviations, abbreviations before numbers, after ordinals | where a full stop ends no sentence |
@@ -19,6 +20,7 @@ where a part has blanks, one part on each line:
 | names of units | the symbol of a unit and its names, one unit on each line |
 | endings | a regular expression of the particles that are written onto a word |
 | cut, whole | scripts without blanks: what is cut out of a question, and longer words that stay |
+| quoting | sentences above quoted passages, likewise: how far they answer |
 | follow-up … | what `host.turn.follow_up` needs; a language without them has no follow-ups |
 
 A new file is a new language for all parts of the host.

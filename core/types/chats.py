@@ -12,7 +12,7 @@ from pydantic import Field
 
 from groundhook.core.types.base import FewOf, Value
 from groundhook.core.types.events import Cited, Claims, Failed, Verdict, Warned
-from groundhook.core.types.search import Item, Origin, SearchAccount, SourceType
+from groundhook.core.types.search import Certainty, Item, Origin, SearchAccount, SourceType
 from groundhook.core.types.turn import Identity, Message, Usage
 
 TurnState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -109,6 +109,7 @@ class KeptAnswer(Value):
     finish_reason: str = ""
     grounded: bool | None = None
     claims: Claims = Claims()
+    certainty: Certainty | None = None
     usage: Usage = Usage()
     timings: dict[str, float] = {}
     warnings: tuple[Warned, ...] = ()

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from groundhook.core.types.base import Value
 from groundhook.core.types.search import (
+    Certainty,
     ComputedBy,
     Extent,
     Item,
@@ -344,6 +345,13 @@ class StreamEnd(_Event):
         ),
     )
     claims: Claims = Claims()
+    certainty: Certainty | None = Field(
+        default=None,
+        description=(
+            "That of the best search whose items the answer cites; `none`: it cites nothing"
+            " although sources were asked; null: no source was asked, or none that it cites judges"
+        ),
+    )
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default={}, description="Milliseconds of each step")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StrictBool, model_validator
 
 from groundhook.core.types.base import FEW, Few, Several, Value
-from groundhook.core.types.search import SearchType
+from groundhook.core.types.search import Certainty, SearchType
 from groundhook.core.types.tools import ToolOutcome
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -230,6 +230,14 @@ class NextPayload(Value):
     completion: Completion | None = None
     tools: tuple[ToolOutcome, ...] = ()
     error: str | None = None
+    certainty: Certainty | None = Field(
+        default=None,
+        description=(
+            "How far the answer can be trusted, as in `stream_end`: that of the best search whose"
+            " items it cites; `none`: it cites nothing although sources were asked; null: no"
+            " source was asked"
+        ),
+    )
 
 
 class NextReturn(Value):

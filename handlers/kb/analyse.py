@@ -236,6 +236,18 @@ def is_code(index: int) -> bool:
     return index & _KIND == _CODE
 
 
+def is_ngram(index: int) -> bool:
+    """Return whether an index belongs to an n-gram beside the word that has it."""
+    return index & _KIND == _NGRAM
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words and codes of a text as typed, in order; those of scripts without blanks are
+    whole runs."""
+    found: list[str] = _CHUNKS.findall(normalise(text))
+    return found
+
+
 @lru_cache(maxsize=16)
 def _tokenizer(language: str, *, earlier: bool = False) -> _Tokenizer:
     return _Tokenizer(language, earlier=earlier)

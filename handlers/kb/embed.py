@@ -61,6 +61,14 @@ class FallbackEmbedder(Protocol):
 
 
 @runtime_checkable
+class GuessingEmbedder(Protocol):
+    """An embedder whose `similarity` may be a guess, since nobody measured its model."""
+
+    @property
+    def guesses(self) -> bool: ...
+
+
+@runtime_checkable
 class BatchQueryEmbedder(Protocol):
     """An embedder that embeds several questions faster than one after the other."""
 
@@ -72,6 +80,11 @@ async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list
     if len(texts) > 1 and isinstance(embedder, BatchQueryEmbedder):
         return await embedder.embed_queries(texts)
     return [await embedder.embed_query(text) for text in texts]
+
+
+def guesses(embedder: Embedder) -> bool:
+    """Return whether the embedder's similarities are a guess."""
+    return isinstance(embedder, GuessingEmbedder) and embedder.guesses
 
 
 def in_context(embedder: Embedder) -> bool:

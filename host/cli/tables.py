@@ -108,6 +108,12 @@ def found(result: SearchResult, offset: int = 0) -> Iterator[RenderableType]:
     yield _heading(result)
     if result.explanation:
         yield Text(one_line(result.explanation), "yellow")
+    if result.certainty is not None:
+        unread = ", ".join(map(one_line, result.unread))
+        yield Text(
+            f"certainty: {result.certainty}" + (f"; not understood: {unread}" if unread else ""),
+            "dim",
+        )
     yield from _items(result.items, offset)
     for node in result.graph_nodes or ():
         relation = f" ({one_line(node.relation)})" if node.relation else ""

@@ -37,15 +37,13 @@ from groundhook.host.llm.questions import Part
 from groundhook.host.llm.shape import LEVEL, shape
 
 MOST_PASSAGES = 3
-MOST_PASSAGES_UNSURE = 2  # when no candidate answers the question directly
+MOST_PASSAGES_UNSURE = 2  # when they are only near
 LEAST_OF_BEST = 0.6  # a passage needs at least this share of the best score
 AROUND = 0.5  # weight of a term that is only in the heading, title or names of columns
 OF_ITEM = 0.5
 OF_WORDS = 0.8  # the rest is the same for every sentence
 OF_HEADING = 0.3  # added for a heading that is the question
 OF_RANK = 0.1
-DIRECT_WORDS = 0.3  # a best sentence with less of the question's words …
-DIRECT_SIMILARITY = 0.6  # … from passages that are less similar does not answer it
 
 
 def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) -> list[float]:
@@ -88,28 +86,22 @@ def choose(
     found: Sequence[Candidate],
     lexical: Sequence[Sequence[float]],
     references: Sequence[Item],
+    *,
+    direct: bool = True,
 ) -> list[Quote]:
     """Return the best passages, best first, among them the best for each part of the question,
-    without repetitions. `lexical` has the `words` of every part."""
+    without repetitions. `lexical` has the `words` of every part. `direct`: they are likely to
+    answer; else fewer are returned."""
     every = [
         _scores(part, found, own, references) for part, own in zip(parts, lexical, strict=True)
     ]
-    most = max(len(parts), MOST_PASSAGES if answers(lexical, references) else MOST_PASSAGES_UNSURE)
+    most = max(len(parts), MOST_PASSAGES if direct else MOST_PASSAGES_UNSURE)
     chosen: list[Quote] = []
     for part, scores in zip(parts, every, strict=True):
         _add(chosen, len(chosen) + 1, 0.0, part, scores, found)
     for part, scores in zip(parts, every, strict=True):
         _add(chosen, most, LEAST_OF_BEST * max(scores.values(), default=0.0), part, scores, found)
     return chosen
-
-
-def answers(lexical: Sequence[Sequence[float]], references: Sequence[Item]) -> bool:
-    """Return whether a candidate answers a part of the question, rather than only being the nearest
-    text."""
-    if max((score for scores in lexical for score in scores), default=0.0) >= DIRECT_WORDS:
-        return True
-    similar = [item.score for item in references if item.type == "kb"]
-    return max(similar, default=0.0) >= DIRECT_SIMILARITY
 
 
 def _add(

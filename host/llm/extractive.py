@@ -19,8 +19,9 @@ from textwrap import indent
 
 import anyio.lowlevel
 
+from groundhook.core.language.phrases import phrases
 from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
-from groundhook.core.types.search import PLACES, Item, SourceType
+from groundhook.core.types.search import PLACES, Certainty, Item, SourceType
 from groundhook.core.types.tables import tables_of
 from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.passages import Quote, near
@@ -38,25 +39,28 @@ def compose(
     quotes: Sequence[Quote],
     references: Sequence[Item],
     *,
-    direct: bool,
+    certainty: Certainty | None = None,
     failed: Sequence[SourceType] = (),
     declined: Sequence[str] = (),
     question: str = "",
 ) -> str:
     """Return the answer: the tables and records of databases, a line that names its kind, then each
     source's title with its passages in the order of the source. The source with the best passage
-    comes first. Searches of the sources `failed` failed, which the answer says, and `declined` has
-    the reasons of those that answered nothing."""
+    comes first. `certainty` is that of the search for the passages. Searches of the sources
+    `failed` failed, which the answer says, and `declined` has the reasons of those that answered
+    nothing."""
     records = [item for item in references if item.type == "db"]
     parts = list(_record_parts(records, question))
     if quotes:
-        parts.append(_opening(direct, after_records=bool(records)))
+        parts.append(_opening(certainty, question, after_records=bool(records)))
     by_title: dict[str, list[Quote]] = {}
     for quote in quotes:
         by_title.setdefault(_title(references[quote.item]), []).append(quote)
     parts += [_source(title, mine, references) for title, mine in by_title.items()]
     parts += [_one_line(reason) for reason in declined]
     failure = f"search of {' and '.join(PLACES[each] for each in failed)} failed"
+    if not parts and certainty is not None and not failed:
+        return phrases("quoting", question)["nothing"]
     if not parts:
         reason = f"there are none: the {failure}." if failed else "none was found."
         return f"{NOTHING}{reason}\n\n{HOW_TO_GET_MORE}"
@@ -164,15 +168,10 @@ def _title(item: Item) -> str:
     return " ".join(item.title.split()).replace("**", "")
 
 
-def _opening(direct: bool, *, after_records: bool) -> str:
-    if after_records:
+def _opening(certainty: Certainty | None, question: str, *, after_records: bool) -> str:
+    if after_records and certainty != "none":
         return "From the other sources:"
-    if direct:
-        return "No language model is configured; these passages answer best:"
-    return (
-        "No language model is configured, and no passage answers this directly. The nearest"
-        " passages:"
-    )
+    return phrases("quoting", question)[certainty or "sure"]
 
 
 NAME = "extractive"
@@ -202,15 +201,18 @@ def _answer(question: str, call: ModelCall) -> str:
     references = call.references
     candidates = passages.candidates(references)
     finish = partial(
-        compose, failed=call.failed_searches, declined=call.declined, question=question
+        compose,
+        question=question,
+        certainty=call.certainty,
+        failed=call.failed_searches,
+        declined=call.declined,
     )
     if not candidates:  # checked first: parsing a long question takes time
-        return finish([], references, direct=False)
+        return finish([], references)
     parts = questions.parts(question)
     words = [extract.words(part, candidates, references) for part in parts]
-    quotes = extract.choose(parts, candidates, words, references)
-    direct = extract.answers(words, references)
-    return finish(quotes, references, direct=direct)
+    direct = call.certainty in (None, "sure")
+    return finish(extract.choose(parts, candidates, words, references, direct=direct), references)
 
 
 def _question(call: ModelCall) -> str:

@@ -7,11 +7,9 @@ The sentences are in the section `rows` of a language's file; a language without
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 
-from groundhook.core.language.catalogue import language
-from groundhook.core.language.detect import detect
+from groundhook.core.language.phrases import phrases
 from groundhook.core.types.search import Item, Table
 from groundhook.core.types.tables import in_line
 
@@ -20,8 +18,6 @@ MOST_NAMED = 200
 MOST_COLUMNS = 10
 LONGEST_CELL = 120  # characters
 WIDEST = 40  # up to this width, cells are padded so that columns are aligned as plain text
-FALLBACK = "en"
-LONGEST_QUESTION = 1000  # characters by which the language is recognised
 
 # What Markdown or HTML in a cell could begin; a pipe would begin another cell.
 _SPECIAL = re.compile(r"[\\|`*<\[\]]")
@@ -29,7 +25,7 @@ _SPECIAL = re.compile(r"[\\|`*<\[\]]")
 
 def table_parts(table: Table, rows: Sequence[Item], question: str) -> Iterator[str]:
     """Yield the parts of an answer for one table: its name, its rows, and sentences."""
-    say = _sentences(question)
+    say = phrases("rows", question)
     yield f"**{escaped(in_line(table.account.read_as or table.name))}**"
     shown = rows[: MOST_NAMED if table.whole else MOST_ROWS]
     yield "\n".join(_lines(table, shown))
@@ -41,7 +37,7 @@ def table_parts(table: Table, rows: Sequence[Item], question: str) -> Iterator[s
 
 def doubts(table: Table, question: str) -> Iterator[str]:
     """Yield a sentence where something was left over, or several readings fit."""
-    account, say = table.account, _sentences(question)
+    account, say = table.account, phrases("rows", question)
     if account.certainty == "sure":
         return
     if account.explanation:
@@ -82,19 +78,3 @@ def _cell(text: str) -> str:
     line = in_line(text[: 2 * LONGEST_CELL])
     cut = len(line) > LONGEST_CELL or len(text) > 2 * LONGEST_CELL
     return escaped(f"{line[: LONGEST_CELL - 1].rstrip()}…" if cut else line)
-
-
-def _sentences(question: str) -> Mapping[str, str]:
-    return _sentences_of(detect(question[:LONGEST_QUESTION], question=True) or FALLBACK)
-
-
-@cache
-def _sentences_of(code: str) -> Mapping[str, str]:
-    """Return the sentences by their keys: each line of the section begins with its key, which a
-    colon ends."""
-    own = language(code)
-    lines = own.lines("rows") if own else ()
-    if not lines:
-        return _sentences_of(FALLBACK)
-    pairs = (line.partition(": ") for line in lines)
-    return {key: sentence for key, _, sentence in pairs}

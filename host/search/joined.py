@@ -7,7 +7,8 @@ from functools import partial
 
 from groundhook.core.errors import HostError
 from groundhook.core.ports import Handler, Scope, SourceResult
-from groundhook.core.types.search import Certainty, Item, SearchAccount, SearchRequest
+from groundhook.core.types.search import Item, SearchAccount, SearchRequest
+from groundhook.host.search.certainty import ORDER
 from groundhook.host.search.searcher import run_all
 
 
@@ -73,8 +74,7 @@ def _merge(found: list[SourceResult], limit: int | None) -> SourceResult:
 
 def _best_account(found: list[SourceResult]) -> SearchAccount:
     """Return the account of the source that is the most certain: the merged items begin there."""
-    order: list[Certainty | None] = ["sure", "partial", None, "none"]
-    return min((each.account for each in found), key=lambda each: order.index(each.certainty))
+    return min((each.account for each in found), key=lambda each: ORDER.index(each.certainty))
 
 
 def _score(item: Item) -> float:

@@ -75,6 +75,7 @@ class Searcher:
     citation_index: CitationIndex
     channel: Channel
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    done: list[SearchResult] = field(default_factory=list)  # the results of all its searches
 
     async def search(self, request: SearchRequest, source: Origin) -> SearchResult:
         """Run one search. A failure of the source does not raise: `error` is set."""
@@ -121,6 +122,7 @@ class Searcher:
                 **dict(found.account),
             )
             _describe(node, result)
+        self.done.append(result)
         # Only now, since reranking decides the order and which items remain.
         for item in result.items:
             self.channel.send_nowait(SearchFound(search_id=id, item=item))

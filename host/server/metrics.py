@@ -61,6 +61,12 @@ class Metrics:
         self._searches = Counter(
             "groundhook_searches", "Searches", ["type", "outcome"], registry=self._registry
         )
+        self._certainty = Counter(
+            "groundhook_certainty",
+            "Turns that asked sources, by the certainty of their answer",
+            ["assistant", "certainty"],
+            registry=self._registry,
+        )
         self._tokens = Counter(
             "groundhook_tokens", "Tokens", ["assistant", "kind"], registry=self._registry
         )
@@ -108,7 +114,9 @@ class Metrics:
                     type = types.get(logged.event.search_id, "")
                     self._searches.labels(type, "failed" if logged.event.error else "done").inc()
                 case StreamEnd():
-                    usage = logged.event.usage
+                    usage, certainty = logged.event.usage, logged.event.certainty
+                    if certainty is not None:
+                        self._certainty.labels(assistant, certainty).inc()
                     self._tokens.labels(assistant, "prompt").inc(usage.prompt_tokens)
                     self._tokens.labels(assistant, "completion").inc(usage.completion_tokens)
                 case _:

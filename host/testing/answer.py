@@ -35,8 +35,8 @@ class Requests:
 
 
 def answer_of(events: Sequence[Event], requests: Requests) -> dict[str, Any]:
-    """Return {content, citations, searches, messages, data, metadata, model_calls, warnings, error,
-    events}."""
+    """Return {content, citations, searches, messages, certainty, data, metadata, model_calls,
+    warnings, error, events}."""
     end = next((event for event in events if isinstance(event, StreamEnd)), StreamEnd())
     error = next((event for event in events if isinstance(event, Failed)), None)
     return {
@@ -46,6 +46,7 @@ def answer_of(events: Sequence[Event], requests: Requests) -> dict[str, Any]:
         "messages": [
             _make_plain(event, "type") for event in events if isinstance(event, HookMessage)
         ],
+        "certainty": end.certainty,
         "data": end.data,
         "metadata": end.metadata,
         "model_calls": [model_call(connector, call) for connector, call in requests.models],

@@ -125,6 +125,7 @@ class Answer:
     follows_text: bool = False  # whether another assistant has streamed text in this turn
     streamed: str = ""
     cited: dict[str, Cited] = field(default_factory=dict)
+    cited_keys: set[str] = field(default_factory=set)  # of the sources behind them
     parts: list[dict[str, Any]] = field(default_factory=list)  # text and tool results, as streamed
     tools: list[ToolOutcome] = field(default_factory=list)  # without `text`
     calls: list[dict[str, Any]] = field(default_factory=list)  # {id, name, arguments}
@@ -325,8 +326,10 @@ class Answer:
             item, verdict = (meant, "ok") if meant else self._find_source(piece)
             self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
             self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
-            if item is not None and piece.text not in self._sources:
-                self._sources[piece.text] = Source.of_item(item)
+            if item is not None:
+                self.cited_keys.add(item.key)
+                if piece.text not in self._sources:
+                    self._sources[piece.text] = Source.of_item(item)
             source = self._sources.get(piece.text)
             self.checked = claims.with_marker(self.checked, piece.text, source)
         else:

@@ -201,6 +201,7 @@ async def _read_whole(
         duration_ms=_measure_milliseconds(began),
         error=None if error is None else str(error),
     )
+    run.searcher.done.append(result)
     for item in result.items:
         await channel.send(SearchFound(search_id=id, item=item))
     await channel.send(

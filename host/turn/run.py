@@ -18,9 +18,10 @@ from groundhook.core.problems import Problem
 from groundhook.core.settings import Settings
 from groundhook.core.types.base import UnknownKey
 from groundhook.core.types.events import StreamStart, Warned
-from groundhook.core.types.search import SearchResult, SearchType, SourceType
+from groundhook.core.types.search import Certainty, SearchResult, SearchType, SourceType
 from groundhook.core.types.turn import CreateReturn, NextReturn, connector_ids
 from groundhook.host.config.package import Package
+from groundhook.host.search.certainty import best, certainty_of_turn
 from groundhook.host.search.citations.facts import words_of
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.searcher import Searcher
@@ -184,6 +185,15 @@ class AssistantRun:
         """Return the sources of the searches that failed so far, each once."""
         return tuple(dict.fromkeys(result.type for result in self.results if result.error))
 
+    def certainty_of_passages(self) -> Certainty | None:
+        """Return the best certainty of the searches for passages; None if none of them judges."""
+        judged = [
+            result.certainty
+            for result in self.searcher.done
+            if result.type != "db" and (result.items or result.certainty)
+        ]
+        return best(judged) if judged else None
+
     def declined_searches(self) -> tuple[str, ...]:
         """Return why searches without results answered nothing, each reason once."""
         said = (result.explanation for result in self.results if not result.items)
@@ -233,6 +243,13 @@ class AssistantRun:
     async def warn(self, finding: HostError | Problem) -> None:
         """Send a warning event: the turn goes on in spite of the problem."""
         await self.channel.send(warning_event(finding))
+
+
+def certainty_of_runs(runs: Sequence[AssistantRun]) -> Certainty | None:
+    """Return the certainty of the answer that these runs of one turn have made so far."""
+    searches = [result for run in runs for result in run.searcher.done]
+    cited = {key for run in runs for key in run.answer.cited_keys}
+    return certainty_of_turn(searches, cited, elsewhere=bool(cited))
 
 
 def _extend_chain(chain: tuple[str, ...], id: str) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ from groundhook.host.turn.prompt.source_block import (
 )
 from groundhook.host.turn.prompt.summary import summarised
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
-from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.run import AssistantRun, certainty_of_runs
 from groundhook.host.turn.services.tools import scopes_of, tools_of
 
 if TYPE_CHECKING:
@@ -316,6 +316,7 @@ async def _stream_answer(
         references=quotable(pooled.items, run.searcher.citation_index.grammar),
         failed_searches=run.failed_searches(),
         declined=run.declined_searches(),
+        certainty=run.certainty_of_passages(),
         tools=own,
         temperature=options.temperature,
         max_tokens=options.max_tokens,
@@ -363,6 +364,7 @@ async def _run_next(
         completion=run.answer.completion(),
         tools=tuple(run.answer.tools),
         error=str(error) if error else None,
+        certainty=certainty_of_runs([run]),
     )
     changed = {"metadata": {**run.request.options.metadata, **run.metadata}, **run.changed}
     hook = hooks.session.next(payload, hooks.services.options(), changed)

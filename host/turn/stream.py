@@ -47,7 +47,7 @@ from groundhook.core.types.turn import Delegation, TurnOptions, Usage
 from groundhook.host.turn.context import EventSink, Request, RunContext, Runtime
 from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.outbox import Outbox
-from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.run import AssistantRun, certainty_of_runs
 from groundhook.host.turn.services.scripts import call_script
 from groundhook.host.turn.steps import run_steps
 
@@ -106,6 +106,7 @@ class TurnRuns:
             tool_calls=tuple(last.answer.client_calls),
             grounded=self._is_grounded(citations.values()),
             claims=_add_claims([run.answer.checked.claims for run in self.runs]),
+            certainty=certainty_of_runs(self.runs),
             usage=_add_usages([run.answer.usage for run in self.runs]),
             timings=timings,
         )

@@ -11,15 +11,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.core.ports import Finished, ModelCall, TextDelta
-from groundhook.core.types.search import Item
+from groundhook.core.types.search import Certainty, Item
 from groundhook.core.types.turn import Message
 from groundhook.host.llm.extractive import ExtractiveConnector
 
 
-async def answer(question: str, references: Sequence[Item]) -> str:
+async def answer(
+    question: str, references: Sequence[Item], certainty: Certainty | None = None
+) -> str:
     connector = ExtractiveConnector()
     call = ModelCall(
-        messages=[Message(role="user", content=question)], question=question, references=references
+        messages=[Message(role="user", content=question)],
+        question=question,
+        references=references,
+        certainty=certainty,
     )
     async with connector.stream(call) as stream:
         *texts, last = [delta async for delta in stream]
@@ -50,7 +55,7 @@ async def test_the_sentence_that_answers_is_quoted_with_its_source_and_the_answe
     None
 ):
     text = await answer("What is the capital of Germany?", [PARIS, BERLIN])
-    assert text.splitlines()[0] == "No language model is configured; these passages answer best:"
+    assert text.splitlines()[0] == "These passages answer best:"
     assert ("Berlin is the capital of Germany. It has been so since 1990.", "#ref:a1b2") in quotes(
         text
     )
@@ -93,10 +98,25 @@ async def test_an_answer_stays_short_however_much_was_found() -> None:
     assert all(len(quote) <= 1000 for quote, _ in found)
 
 
-async def test_the_answer_reports_that_nothing_fits() -> None:
-    text = await answer("How do volcanoes erupt?", [PARIS, BERLIN])
-    assert "no passage answers this directly" in text.splitlines()[0]
-    assert len(quotes(text)) <= 2
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("How do volcanoes erupt?", "I found nothing that answers this. The nearest passages:"),
+        ("איך מתפרצים הרי געש?", "לא מצאתי דבר שעונה על כך. הקטעים הקרובים ביותר:"),
+    ],
+)
+async def test_the_answer_says_in_the_language_of_the_question_that_nothing_fits(
+    question: str, said: str
+) -> None:
+    text = await answer(question, [PARIS, BERLIN], certainty="none")
+    assert text.splitlines()[0] == said
+    assert 1 <= len(quotes(text)) <= 2
+    assert await answer(question, [], certainty="none") == f"{said.partition('. ')[0]}."
+
+
+async def test_passages_that_are_only_near_are_called_near() -> None:
+    text = await answer("What is the capital of Germany?", [PARIS, BERLIN], certainty="partial")
+    assert text.splitlines()[0] == "These passages are near, and may not answer it:"
 
 
 async def test_without_references_it_says_that_there_is_nothing_to_quote_and_how_to_get_a_free_answer() -> (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from groundhook.core.errors import ConfigError, HostError, UsageError
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.handlers.kb.embed import FallbackEmbedder
+from groundhook.handlers.kb.embed import FallbackEmbedder, guesses
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.store.checks import refuse_other_settings
 from groundhook.handlers.kb.store.port import CollectionSettings, VectorStore
@@ -41,6 +41,12 @@ async def check_collections(
                 f"collection {spec.id!r}: storage.shards and storage.replicas have no effect on the"
                 " embedded engine",
                 hint="name a Qdrant server with qdrant.url in agent/agent.yml, or leave them out",
+            )
+        if guesses(embedder):
+            found[f"curve of {spec.embedding}"] = UsageError(
+                f"nobody measured the similarities of the embedding model {embedder.model!r}: no"
+                " passage is omitted by a threshold, and no search is sure",
+                hint=f"`groundhook kb calibrate {spec.id}` measures its curve",
             )
         try:
             stored = await store.settings(spec.id)

@@ -33,6 +33,7 @@ from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     CollectionUsage,
     DocumentRecord,
+    Evidence,
     FullDocument,
     Hit,
     LanguageShare,
@@ -392,7 +393,9 @@ class KBClient:
 
 def _parse_answer(raw: Mapping[str, Any]) -> Answer:
     languages = {name: LanguageShare(*values) for name, values in raw["languages"].items()}
-    return Answer(**{**raw, "hits": _parse_hits(raw["hits"]), "languages": languages})
+    evidence = raw["evidence"] and Evidence(*raw["evidence"])
+    parsed = {"hits": _parse_hits(raw["hits"]), "languages": languages, "evidence": evidence}
+    return Answer(**{**raw, **parsed})
 
 
 def _parse_hits(raw: Sequence[Any]) -> tuple[Hit, ...]:

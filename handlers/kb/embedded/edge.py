@@ -332,10 +332,19 @@ class Shard:
 
     def tokens(self, ids: Sequence[int]) -> dict[int, frozenset[int]]:
         """Return the indices of each passage's words."""
+        return {id: frozenset(words) for id, words in self.frequencies(ids).items()}
+
+    def frequencies(self, ids: Collection[int]) -> dict[int, dict[int, float]]:
+        """Return the words of each passage, index → the weight of its frequency."""
+        if not ids:
+            return {}
         with _engine_at(self._path):
             records = self._handle.retrieve(list(ids), False, [WORDS])
         brought: dict[int, Any] = {int(record.id): record.vector for record in records}
-        return {id: frozenset(vector[WORDS].indices) for id, vector in brought.items()}
+        return {
+            id: dict(zip(vector[WORDS].indices, vector[WORDS].values, strict=True))
+            for id, vector in brought.items()
+        }
 
     def payloads_with_vectors(
         self, ids: Sequence[int]

@@ -14,7 +14,7 @@ from groundhook.handlers.kb.balance import Balance, Sums
 from groundhook.handlers.kb.embedded.edge import ORDINALS, Rankings, Shard, scores
 from groundhook.handlers.kb.embedded.manifest import Manifest
 from groundhook.handlers.kb.embedded.point_cache import PointCache
-from groundhook.handlers.kb.ranking import fusion
+from groundhook.handlers.kb.ranking import certainty, fusion
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import paging
 from groundhook.handlers.kb.store.port import EVERY, Answer, Question
@@ -60,7 +60,7 @@ class Search:
             among=question.filter,
             languages=languages,
         )
-        rarity = self._rarity(words, question.tenant) if any(one.words for one in ranked) else {}
+        rarity = self._rarity(words, question.tenant)
         groups = self._groups(ranked, scale, words, rarity)
         cosines = self._cosines(groups, scale)
         order = fusion.fuse(groups, cosines, pool)
@@ -76,6 +76,7 @@ class Search:
             lexical="used" if any(group.weight for group in groups) else "no match",
             languages=scale.language_shares(balance, groups),
             language=self._language,
+            evidence=certainty.evidence(order, cosines, rarity, self._manifest.chunks),
         )
 
     def _page(
@@ -148,9 +149,13 @@ class Search:
         missing = [index for index in words.indices if (tenant, index) not in self._rare]
         hidden = self._manifest.hidden
         found = self._shard.best_for_tokens(missing, tenant=tenant, hidden=hidden)
+        first = [next(iter(scores), None) for scores in found]
+        frequencies = self._shard.frequencies({id for id in first if id is not None})
         new = {
-            (tenant, index): fusion.rarity(scores, self._manifest.chunks)
-            for index, scores in zip(missing, found, strict=True)
+            (tenant, index): fusion.rarity(
+                scores, self._manifest.chunks, frequencies[id][index] if id is not None else 1.0
+            )
+            for index, scores, id in zip(missing, found, first, strict=True)
         }
         if len(self._rare) > _RARE:
             self._rare = {}

@@ -30,6 +30,7 @@ from groundhook.handlers.kb.embed import (
     TokenCounter,
     embed_questions,
     embedding_tokens,
+    guesses,
     in_context,
 )
 from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
@@ -192,6 +193,10 @@ class CachedEmbedder:
 
     def similarity(self, cosine: float, /) -> float:
         return self.inner.similarity(cosine)
+
+    @property
+    def guesses(self) -> bool:
+        return guesses(self.inner)
 
     def count_tokens(self, text: str, /) -> int:
         return (

@@ -14,16 +14,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Curve:
-    """The cosine `middle` has similarity 0.5, `middle + scale` 0.73, `middle - scale` 0.27."""
+    """The cosine `middle` has similarity 0.5, `middle + scale` 0.73, `middle - scale` 0.27.
+    `guessed`: nobody measured the model, so that no passage is omitted and no result is sure by
+    it."""
 
     middle: float
     scale: float
+    guessed: bool = False
 
     def similarity(self, cosine: float) -> float:
         return 1 / (1 + math.exp(min(700.0, (self.middle - cosine) / self.scale)))
 
 
-UNKNOWN = Curve(0.5, 0.08)  # for models that were not measured
+UNKNOWN = Curve(0.5, 0.08, guessed=True)  # for models that were not measured
 _CURVES = {  # prefixes of model names; the longest match wins
     "text-embedding-ada": Curve(0.79, 0.02),
     "text-embedding-3": Curve(0.33, 0.06),

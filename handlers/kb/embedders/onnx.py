@@ -79,6 +79,10 @@ class OnnxEmbedder(CpuEmbedder):
     def similarity(self, cosine: float, /) -> float:
         return self._curve.similarity(cosine)
 
+    @property
+    def guesses(self) -> bool:
+        return self._curve.guessed
+
     def count_tokens(self, text: str, /) -> int:
         return self._load().count(text)
 

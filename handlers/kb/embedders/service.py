@@ -144,6 +144,10 @@ class ServiceEmbedder:
     def similarity(self, cosine: float, /) -> float:
         return self._curve.similarity(cosine)
 
+    @property
+    def guesses(self) -> bool:
+        return self._curve.guessed
+
     def count_tokens(self, text: str, /) -> int:
         return embedding_tokens(text)
 

@@ -95,19 +95,30 @@ def _spread(scores: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Rarity:
-    """How rare a word is: the greatest score that it gives a passage, and that passage if `only` it
-    has the word."""
+    """How rare a word is: the greatest score that it gives a passage, that passage if `only` it
+    has the word, and its inverse document frequency `idf`; `missing`: no passage has it."""
 
     score: float
     only: int | None = None
+    idf: float = 0.0
+    missing: bool = False
 
 
-def rarity(scores: Mapping[int, float], passages: int) -> Rarity:
+def rarity(scores: Mapping[int, float], passages: int, frequency: float = 1.0) -> Rarity:
     """The rarity of a word from the `scores` of the two best passages for it alone, in a collection
-    of about `passages`. A word that no passage has weighs as much as a word of a single passage."""
+    of about `passages`, and its weighted `frequency` in the first of them. A word that no passage
+    has weighs as much as a word of a single passage."""
     if not scores:
-        return Rarity(math.log(1 + (passages + 0.5) / 0.5))
-    return Rarity(max(scores.values()), next(iter(scores)) if len(scores) == 1 else None)
+        idf = inverse_frequency(0, passages)
+        return Rarity(idf, idf=idf, missing=True)
+    best = max(scores.values())
+    only = next(iter(scores)) if len(scores) == 1 else None
+    return Rarity(best, only, best / (frequency or 1.0))
+
+
+def inverse_frequency(having: float, passages: int) -> float:
+    """The weight that BM25 gives a word which so many of the passages have."""
+    return math.log(1 + (max(passages, having) - having + 0.5) / (having + 0.5))
 
 
 def weight_of_words(

@@ -4,6 +4,7 @@ the passages as items. It knows no other collection.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +19,11 @@ from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.fields import Scalar
 from groundhook.core.types.filters import Filter
 from groundhook.core.types.search import Extent, GraphNode, Item, KBOptions, TotalIs
+from groundhook.handlers.kb.embed import guesses
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.language import language_of_question
-from groundhook.handlers.kb.ranking import fusion, selection
+from groundhook.handlers.kb.ranking import certainty, fusion, selection
+from groundhook.handlers.kb.ranking.certainty import Judgement
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
 from groundhook.handlers.kb.search.items import answer_items, cut_to_quotes
 from groundhook.handlers.kb.store.port import (
@@ -76,13 +79,18 @@ class VectorQuery(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class CollectionResult:
     """The result of one question in one collection: the items, best first; `total`, how many match;
-    `below`, how many were compared and are not similar enough; `nodes`, entities of the graph."""
+    `below`, how many were compared and are not similar enough; `nodes`, entities of the graph;
+    `judgement`, how far the first passage answers, None for later pages and questions without
+    words; `guessed`: the judgement rests on a curve that nobody measured."""
 
     items: tuple[Item, ...]
     total: int
     total_is: TotalIs
     below: int
     nodes: tuple[GraphNode, ...] = ()
+    read_as: str = ""
+    judgement: Judgement | None = None
+    guessed: bool = False
 
 
 class CollectionSearch:
@@ -113,6 +121,8 @@ class CollectionSearch:
             for value in (options.threshold, spec.threshold, settings.kb.threshold)
             if value is not None
         )
+        if guesses(target.collection.embedder):
+            threshold = 0.0  # a guessed curve omits passages that answer
         with span("vector_search", spec.id, threshold=threshold) as node:
             limit, offset = options.limit or settings.kb.max_results, options.offset or 0
             # A page of several collections is cut out of their merged items, so each collection
@@ -174,6 +184,7 @@ class CollectionSearch:
     ) -> CollectionResult:
         spec, embedder, _, least_cosine = target.collection
         nodes: tuple[GraphNode, ...] = ()
+        judgement = None if options.offset else _judge(question.text, answer, embedder)
         if options.graph and spec.graph:
             least = least_cosine(threshold * OF_REACHED)
             answer, nodes = await self._walk_graph(target.collection, question, answer, least)
@@ -187,7 +198,14 @@ class CollectionSearch:
             items = cut_to_quotes(items, question.text, answer.language, tokens)
         total = max(answer.total, len(answer.hits))
         return CollectionResult(
-            items=items, total=total, total_is=answer.total_is, below=answer.below, nodes=nodes
+            items=items,
+            total=total,
+            total_is=answer.total_is,
+            below=answer.below,
+            nodes=nodes,
+            read_as=question.text,
+            judgement=judgement,
+            guessed=guesses(embedder),
         )
 
     async def _answer(
@@ -296,6 +314,24 @@ class CollectionSearch:
                 item.model_copy(update={"content": selection.join_passages(run), "extent": extent})
             )
         return tuple(longer)
+
+
+def _judge(question: str, answer: Answer, embedder: Embedder) -> Judgement | None:
+    """Judge how far an answer's first passage answers the question."""
+    if answer.evidence is None or not question.strip():
+        return None
+    first = answer.hits[0] if answer.hits else None
+    best, tenth = answer.evidence.best, answer.evidence.tenth
+    whole = f"{first.title}\n{first.heading}\n{first.content}" if first else ""
+    judged = certainty.judge(
+        question,
+        certainty.First(whole, first.content if first else ""),
+        answer.evidence,
+        answer.language,
+        embedder.similarity(best),
+        certainty.UNRELATED if tenth is None else embedder.similarity(tenth),
+    )
+    return judged if first else replace(judged, z=-math.inf)
 
 
 def how_to_add(spec: CollectionSpec) -> str:

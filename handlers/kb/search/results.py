@@ -20,7 +20,14 @@ from dataclasses import dataclass, field
 from groundhook.core.errors import HostError
 from groundhook.core.ports import Scope, SourceResult
 from groundhook.core.types.fields import Scalar
-from groundhook.core.types.search import FacetCount, Item, KBOptions, TotalIs
+from groundhook.core.types.search import (
+    Certainty,
+    FacetCount,
+    Item,
+    KBOptions,
+    SearchAccount,
+    TotalIs,
+)
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.search.one_collection import MOST_VALUES, CollectionResult
 from groundhook.handlers.kb.store.paging import COUNTED
@@ -94,7 +101,25 @@ def merge_results(
         below=sum(one.below for _, one in results),
         facets=facets,
         graph_nodes=tuple(nodes) if options.graph else None,
+        account=account_of([one for _, one in results]),
     )
+
+
+def account_of(results: Sequence[CollectionResult]) -> SearchAccount:
+    """Return what the search says of itself: the certainty of the collection that is the most
+    certain, and the names and codes that no collection has. Where that rests on a guess, what was
+    found is `partial`: neither sure nor nothing."""
+    read_as = next((one.read_as for one in results), "")
+    judged = [(one.judgement, one.guessed and bool(one.items)) for one in results if one.judgement]
+    if not judged:
+        return SearchAccount(read_as=read_as)
+    order = ("none", "partial", "sure")
+    certainty: Certainty = max(
+        ("partial" if guessed else one.certainty for one, guessed in judged), key=order.index
+    )
+    names = [one.unread for one, _ in judged]
+    unread = tuple(name for name in names[0] if all(name in others for others in names[1:]))
+    return SearchAccount(certainty=certainty, read_as=read_as, unread=unread)
 
 
 def merge(found: Iterable[tuple[Hashable, Sequence[Item]]]) -> tuple[Item, ...]:

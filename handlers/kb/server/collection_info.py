@@ -21,6 +21,8 @@ class CollectionInfo:
     divided: bool = False  # whether a document may have several passages
     sums: Sums | None = field(default_factory=dict)  # None: some documents' languages are not known
     expires: float = 0.0  # when it is read again, on the loop's clock
+    # (tenant, token) → its weighted frequency in the best passage for it
+    frequencies: dict[tuple[str | None, int], float] = field(default_factory=dict)
 
     def count(self, record: Mapping[str, Any]) -> None:
         """Add a document to the statistics."""

@@ -20,7 +20,7 @@ from qdrant_client import AsyncQdrantClient, models
 
 from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.balance import Balance
-from groundhook.handlers.kb.ranking import fusion
+from groundhook.handlers.kb.ranking import certainty, fusion
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.ranking.selection import limit_per_document
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
@@ -65,9 +65,10 @@ def rankings(
     scale: Scale,
     languages: Sequence[str],
     excluded: Collection[str],
+    known: Collection[int],
 ) -> list[models.QueryRequest]:
     """Return the queries for passages of each language, and for the two best passages of each of
-    the question's words."""
+    the question's words; with their words where the word's frequency there is not `known`."""
     requests: list[models.QueryRequest] = []
     for language in languages:
         dense = models.QueryRequest(
@@ -83,9 +84,22 @@ def rankings(
         models.QueryRequest(
             **_leg(SparseVector([index], [1.0]), visible, 2, question.tenant),
             with_payload=PASSAGE_KEY,
+            with_vector=False if index in known else [points.WORDS],
         )
         for index in words.indices
     ]
+
+
+def frequencies(found: Sequence[Points], words: Sequence[int]) -> dict[int, float]:
+    """Return the weighted frequency of words in the best passage for each, from what the queries of
+    `rankings` found; without the words that no passage has, and those that were known."""
+    weighed: dict[int, float] = {}
+    for index, having in zip(words, found[len(found) - len(words) :], strict=True):
+        vector: Any = having[0].vector if having else None
+        if vector:
+            sparse = vector[points.WORDS]
+            weighed[index] = dict(zip(sparse.indices, sparse.values, strict=True))[index]
+    return weighed
 
 
 def read_rankings(
@@ -233,9 +247,13 @@ def _search_page(
     scale = Scale.of(question, balance)
     languages = balance.languages if balance else ("",)
     pool = paging.pool_size(question)
-    first = yield rankings(question, words, scale, languages, excluded)
+    known = {index for tenant, index in info.frequencies if tenant == question.tenant}
+    first = yield rankings(question, words, scale, languages, excluded, known)
     ranked, alone = read_rankings(first, len(languages), len(words.indices))
-    found = _fuse(info, words, scale, ranked, alone, pool)
+    for index, weight in frequencies(first, words.indices).items():
+        info.frequencies[question.tenant, index] = weight
+    weights = [info.frequencies.get((question.tenant, index), 1.0) for index in words.indices]
+    found = _fuse(info, words, scale, ranked, alone, weights, pool)
     enough = {
         key: cosine
         for key, cosine in found.cosines.items()
@@ -253,6 +271,7 @@ def _search_page(
             lexical="used" if any(group.weight for group in found.groups) else "no match",
             languages=scale.language_shares(balance, found.groups),
             language=info.settings.language,
+            evidence=certainty.evidence([*found.cosines], found.cosines, found.rarity, info.chunks),
         ),
     )
 
@@ -343,12 +362,14 @@ def _document(key: PassageKey) -> tuple[str, str]:
 @dataclass(frozen=True)
 class _FusedPassages:
     """Passages, best first, with their similarities; those that match whatever their similarity
-    (`sure`); all places that were found; and the rankings of each language."""
+    (`sure`); all places that were found; the rankings of each language; and the rarity of the
+    words."""
 
     cosines: Mapping[PassageKey, float]
     sure: Collection[PassageKey]
     keys: Collection[PassageKey]
     groups: Sequence[fusion.Group]
+    rarity: Mapping[int, fusion.Rarity]
 
 
 def _fuse(
@@ -357,6 +378,7 @@ def _fuse(
     scale: Scale,
     ranked: Sequence[LanguageRankings],
     alone: Sequence[Mapping[PassageKey, float]],
+    frequencies: Sequence[float],
     pool: int,
 ) -> _FusedPassages:
     # The fusion wants numbers: those of the order in which equally good ones are shown.
@@ -364,8 +386,10 @@ def _fuse(
     numbered = dict(enumerate(sorted(keys)))
     number = {key: id for id, key in numbered.items()}
     rarity = {
-        index: fusion.rarity({number[key]: score for key, score in scores.items()}, info.chunks)
-        for index, scores in zip(words.indices, alone, strict=True)
+        index: fusion.rarity(
+            {number[key]: score for key, score in scores.items()}, info.chunks, weight
+        )
+        for index, scores, weight in zip(words.indices, alone, frequencies, strict=True)
     }
     groups = [
         fusion.Group(
@@ -383,7 +407,11 @@ def _fuse(
     order = fusion.fuse(groups, cosines, pool)
     sure = fusion.found_by_one_word(words, rarity, groups)
     return _FusedPassages(
-        {numbered[id]: cosines[id] for id in order}, {numbered[id] for id in sure}, keys, groups
+        {numbered[id]: cosines[id] for id in order},
+        {numbered[id] for id in sure},
+        keys,
+        groups,
+        rarity,
     )
 
 

@@ -23,7 +23,7 @@ _NO_FIELDS: Fields = {}
 
 # The version of the messages between client and worker. Increased when a message changes, and when
 # modules move that a running worker may import later.
-PROTOCOL = "11"
+PROTOCOL = "12"
 
 StoreProgress = Callable[[int, int], None]  # passages stored, passages in all
 Outcome = Literal["added", "replaced"]
@@ -166,6 +166,20 @@ class LanguageShare(NamedTuple):
         }
 
 
+class Evidence(NamedTuple):
+    """What a search knows of how far it answers the question (`ranking.certainty`), before the
+    threshold: the greatest similarity of its first three passages, as a cosine; that of the tenth
+    nearest one, or of the last of fewer, None where there are hardly any; and the rarity of the
+    question's words, token → inverse document frequency, where one of `missing` is in no passage
+    and one below `common` in too many to tell anything."""
+
+    best: float
+    tenth: float | None
+    rarity: Mapping[int, float]
+    missing: Sequence[int]
+    common: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What a collection returns for a question."""
@@ -180,6 +194,7 @@ class Answer:
     # Empty for a collection of an earlier version, which did not store the languages of passages.
     languages: Mapping[str, LanguageShare] = field(default_factory=dict)
     language: str = PLAIN  # of the collection
+    evidence: Evidence | None = None  # None: no passage was compared
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,6 +109,7 @@ def _end(state: Keeping, event: StreamEnd) -> Keeping:
         metadata=event.metadata,
         finish_reason=event.finish_reason,
         grounded=event.grounded,
+        certainty=event.certainty,
         usage=event.usage,
         timings=event.timings,
         complete=True,
@@ -142,6 +143,7 @@ def _events(answer: KeptAnswer) -> Iterator[Event]:
             finish_reason=answer.finish_reason,
             grounded=answer.grounded,
             claims=answer.claims,
+            certainty=answer.certainty,
             usage=answer.usage,
             timings=answer.timings,
         )

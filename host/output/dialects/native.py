@@ -19,7 +19,7 @@ from groundhook.core.types.events import (
     StreamStart,
     Warned,
 )
-from groundhook.core.types.search import Item, SearchResult
+from groundhook.core.types.search import Certainty, Item, SearchResult
 from groundhook.core.types.turn import Usage
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.fold import Piece
@@ -39,6 +39,14 @@ class Answer(Value):
     metadata: dict[str, Any] = {}
     finish_reason: str = ""
     grounded: bool | None = Field(default=None, description="Whether the answer cites a source")
+    certainty: Certainty | None = Field(
+        default=None,
+        description=(
+            "As in `stream_end`: that of the best search whose items the answer cites; `none`: it"
+            " cites nothing although sources were asked; null: no source was asked, or none that"
+            " it cites judges"
+        ),
+    )
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default={}, description="Milliseconds")
     warnings: tuple[Warned, ...] = Field(default=(), description="For authors")
@@ -99,6 +107,7 @@ def answer(state: Gathered) -> Answer:
         metadata=end.metadata,
         finish_reason=end.finish_reason,
         grounded=end.grounded,
+        certainty=end.certainty,
         usage=end.usage,
         timings=end.timings,
         warnings=state.warnings,

@@ -34,6 +34,7 @@ from groundhook.host.server.turns.running import ServerTurn
 from groundhook.host.server.turns.sse import SSE, FoldWriter, folded
 
 IGNORED = "x-groundhook-ignored"
+CERTAINTY = "x-groundhook-certainty"
 LONGEST_HEADER = 1000
 
 
@@ -176,6 +177,8 @@ async def _completion(
         return Response(status_code=204)  # the client has left; nobody reads this
     body = completion(folded(fold, call.audience(), running.log))
     if "error" not in body:
+        if certainty := body["groundhook"].get("certainty"):
+            headers = {**headers, CERTAINTY: certainty}
         return Response(line(body), media_type="application/json", headers=headers)
     # One turn only: SDKs would try a failed one twice more.
     headers = {**headers, "x-should-retry": "false"}

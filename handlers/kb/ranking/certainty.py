@@ -1,0 +1,206 @@
+"""Judges how far the first passage that a search found answers its question, from numbers that a
+search has anyway. Pure, with one set of weights for all languages and embedding models.
+
+    u = (cosine - middle) / scale          of the model's curve: the logit of a similarity
+    z = -3.2 + 0.6 u(best) + min(u(best) - u(tenth), 4.2) + 2.9 share
+
+`best` is the most similar of the first three passages, `share` that of the question's words that
+the first passage has, each weighed by its rarity; across languages, where words cannot match, 2.5
+stands for it. `bench/certainty.py` measures the results; docs/retrieval.md has them, and what a
+search cannot know of itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeVar
+
+from rapidfuzz.distance import OSA
+
+from groundhook.core.language.catalogue import all_words, language
+from groundhook.core.language.scripts import count_scripts, main_script
+from groundhook.core.types.search import Certainty
+from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
+from groundhook.handlers.kb.language import language_of, language_of_question
+from groundhook.handlers.kb.ranking.fusion import Rarity, inverse_frequency
+from groundhook.handlers.kb.store.port import Evidence
+
+P = TypeVar("P", bound=Hashable)
+
+START, NEAR, MOST_LEAD, WORDS, ACROSS = -3.2, 0.6, 4.2, 2.9, 2.5
+SURE, NONE = 1.5, -0.9
+_COMMON = 0.2  # a word of more than this share of the passages tells nothing
+_FIRST, _LEAD = 3, 10  # the passages that are compared
+UNRELATED = 0.08  # similarity of the nearest passage to questions that nothing answers
+_GRAMS = 0.7  # share of a word's n-grams that a passage which has the word has at least
+_SURELY = 1e-6  # similarities nearer to 0 and 1 are taken for these
+_TELLING = 120  # characters of a Latin text that show its language
+_LONGEST = 2_000  # characters of a question that are judged
+_NO_TOPIC = ("frequent", "function", "asking", "relating", "vague", "cut")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`z` as above, and the names and codes of the question that no passage has, as typed."""
+
+    z: float
+    unread: tuple[str, ...] = ()
+
+    @property
+    def certainty(self) -> Certainty:
+        return "sure" if self.z >= SURE else "none" if self.z < NONE else "partial"
+
+
+@dataclass(frozen=True)
+class First:
+    """The first passage that was found: its headings with its content, and the content alone."""
+
+    whole: str
+    content: str
+
+
+def evidence(
+    order: Sequence[P],
+    cosines: Mapping[P, float],
+    rarity: Mapping[int, Rarity],
+    passages: int,
+) -> Evidence | None:
+    """Return what a store reports for `judge`: `order` are the passages compared, best first."""
+    if not order:
+        return None
+    nearest = sorted(cosines.values(), reverse=True)[:_LEAD]
+    return Evidence(
+        best=max(cosines[place] for place in order[:_FIRST]),
+        tenth=nearest[-1] if len(nearest) >= _FIRST else None,
+        rarity={index: one.idf for index, one in rarity.items()},
+        missing=tuple(index for index, one in rarity.items() if one.missing),
+        common=inverse_frequency(max(1.0, _COMMON * passages), passages),
+    )
+
+
+def judge(
+    question: str, first: First, seen: Evidence, analysed: str, best: float, tenth: float
+) -> Judgement:
+    """Judge a search whose `best` and `tenth` passages have these similarities, in a collection
+    that is `analysed` in a language."""
+    text = question[:_LONGEST]
+    words = list(_words(text, first, seen, analysed))
+    near = _logit(best)
+    z = START + NEAR * near + min(near - _logit(tenth), MOST_LEAD)
+    if _is_across(text, first, analysed):
+        z += ACROSS
+    else:
+        whole = math.fsum(word.weight for word in words)
+        z += WORDS * math.fsum(word.weight for word in words if word.held) / (whole or 1.0)
+    return Judgement(z, tuple(dict.fromkeys(word.typed for word in words if word.unread)))
+
+
+def _logit(similarity: float) -> float:
+    inside = min(1 - _SURELY, max(_SURELY, similarity))
+    return math.log(inside / (1 - inside))
+
+
+def _is_across(question: str, first: First, analysed: str) -> bool:
+    """Return whether question and passage are in two languages, as far as both are recognised."""
+    script = main_script(count_scripts(question))
+    own = main_script(count_scripts(first.content or first.whole))
+    if script and own and script != own:
+        return True
+    short = own == "latin" and len(first.content) < _TELLING
+    spoken = analysed if short else language_of(first.content)
+    asked = language_of_question(question)
+    return bool(asked) and language(spoken) is not None and asked != spoken
+
+
+@dataclass(frozen=True)
+class _Word:
+    """A word of the question with a topic, as typed; one of a script without blanks is a part of
+    two or three letters. `unread`: it is a name or a code that no passage has."""
+
+    typed: str
+    weight: float
+    held: bool
+    unread: bool
+
+
+def _words(question: str, first: First, seen: Evidence, analysed: str) -> Iterator[_Word]:
+    lexical = Analyser(analysed)
+    asked = language_of_question(question)
+    general, no_topic = _general(asked, analysed), _general_words(asked, analysed)
+    passage = _Passage(first.whole, lexical.indices(first.whole))
+    missing = frozenset(seen.missing)
+    typed = words_of(question)
+    for at, word in enumerate(typed):
+        tokens = lexical.indices(word)
+        own = [index for index in tokens if not is_ngram(index) and index not in general]
+        if word.lower() in no_topic:
+            continue
+        unknown = missing.issuperset(own)
+        near = passage.has_most(tokens) or (unknown and passage.has_alike(word))
+        unread = unknown and not near and _is_name(word, at, typed, asked, own)
+        for index in own:
+            rarity = seen.rarity.get(index, 0.0)
+            weight = rarity if rarity >= seen.common - _SURELY else 0.0
+            yield _Word(word, weight, near or index in passage.tokens, unread)
+
+
+@dataclass(frozen=True)
+class _Passage:
+    """The words of a passage: as tokens, and as they are spelt."""
+
+    text: str
+    tokens: frozenset[int]
+
+    def has_most(self, tokens: Iterable[int]) -> bool:
+        """Return whether the passage has most of a word's n-grams; False for a word of none."""
+        grams = [index for index in tokens if is_ngram(index)]
+        return bool(grams) and len(self.tokens.intersection(grams)) >= _GRAMS * len(grams)
+
+    def has_alike(self, word: str) -> bool:
+        """Return whether the passage has a word that is spelt like this one."""
+        return is_spelt_like_one(word.lower(), self._spelt)
+
+    @cached_property
+    def _spelt(self) -> frozenset[str]:
+        return frozenset(each.lower() for each in words_of(self.text))
+
+
+@lru_cache(maxsize=64)
+def _general_words(asked: str, analysed: str) -> frozenset[str]:
+    """Return the words without a topic of both languages; of all where none is recognised."""
+    known = [each for each in map(language, (asked or "-", analysed)) if each]
+    if not known:
+        return frozenset().union(*map(all_words, _NO_TOPIC))
+    return frozenset().union(*(each.words(*_NO_TOPIC) for each in known))
+
+
+@lru_cache(maxsize=64)
+def _general(asked: str, analysed: str) -> frozenset[int]:
+    lexical = Analyser(analysed)
+    return lexical.indices(" ".join(_general_words(asked, analysed)))
+
+
+def _is_name(word: str, at: int, typed: Sequence[str], asked: str, tokens: Sequence[int]) -> bool:
+    """Return whether a word is an exact code, is in Latin script in a question in another one, or
+    has a capital that its place does not explain."""
+    if any(map(is_code, tokens)):
+        return True
+    if count_scripts(word).keys() != {"latin"}:
+        return word[:1].isupper() and at > 0
+    if count_scripts(" ".join(typed)).keys() != {"latin"}:
+        return True
+    spoken = language(asked) if asked else None
+    if not word[:1].isupper() or (spoken is not None and spoken.nouns_capitalised):
+        return word[1:] != word[1:].lower()
+    return at > 0 and any(each[:1].islower() for each in typed)
+
+
+def is_spelt_like_one(word: str, others: frozenset[str]) -> bool:
+    """Return whether one of `others` differs in one letter, or in two from eight letters on; words
+    of three letters have too many neighbours."""
+    most = 0 if len(word) < 4 else 1 if len(word) < 8 else 2
+    near = (other for other in others if abs(len(word) - len(other)) <= most)
+    return any(OSA.distance(word, other, score_cutoff=most) <= most for other in near)

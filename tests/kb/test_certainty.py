@@ -1,0 +1,129 @@
+"""How far a search says that it answers: properties of the judgement, and searches of a real
+collection."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundhook.core.types.collection_spec import EmbeddingSpec
+from groundhook.handlers.kb.analyse import Analyser
+from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.handlers.kb.embedders.curve import UNKNOWN
+from groundhook.handlers.kb.ranking.certainty import First, Judgement, judge
+from groundhook.handlers.kb.ranking.fusion import inverse_frequency
+from groundhook.handlers.kb.store.port import Evidence
+from tests.kb.conftest import Opens, search, spec
+
+PASSAGE = (
+    "Invoices are sent on the first of each month and paid within thirty days. A customer who pays"
+    " late is reminded twice by letter."
+)
+SHARES = st.floats(0.001, 0.999)
+
+
+def judged(
+    question: str, best: float = 0.8, tenth: float = 0.2, held: str = PASSAGE, common: float = 0.0
+) -> Judgement:
+    lexical = Analyser("english")
+    tokens = lexical.indices(question)
+    missing = tuple(tokens - lexical.indices(PASSAGE))
+    rarity = {index: inverse_frequency(0 if index in missing else 1, 100) for index in tokens}
+    evidence = Evidence(0.0, 0.0, rarity, missing, common)
+    return judge(question, First(held, held), evidence, "english", best, tenth)
+
+
+@given(SHARES, SHARES, SHARES)
+def test_more_similarity_never_makes_a_search_less_certain(
+    one: float, other: float, tenth: float
+) -> None:
+    low, high = sorted((one, other))
+    asked = "When are invoices sent?"
+    assert judged(asked, low, min(low, tenth)).z <= judged(asked, high, min(low, tenth)).z + 1e-9
+
+
+@given(SHARES, SHARES)
+def test_words_that_the_passage_has_make_a_search_more_certain(best: float, tenth: float) -> None:
+    ladder = ["whales sing", "whales and invoices", "customers and invoices"]
+    scores = [judged(each, best, min(best, tenth)).z for each in ladder]
+    assert all(less < more for less, more in pairwise(scores))
+
+
+@given(st.text(max_size=300), st.text(max_size=300), SHARES)
+def test_any_text_is_judged(question: str, passage: str, best: float) -> None:
+    assert judged(question, best, held=passage).certainty in ("sure", "partial", "none")
+
+
+def test_the_certainty_follows_the_bars() -> None:
+    assert judged("When are invoices sent to a customer?").certainty == "sure"
+    assert judged("How loud do whales sing?", 0.1, 0.08).certainty == "none"
+    assert judged("How loud do whales sing?", 0.8, 0.2).certainty == "partial"
+
+
+def test_a_word_spelt_wrong_by_a_letter_counts_as_held() -> None:
+    assert judged("When are invoises sent?").z == pytest.approx(judged("invoises sent").z)
+    assert judged("invoises sent").z > judged("invaders sent").z
+
+
+def test_a_word_of_many_passages_tells_nothing() -> None:
+    common = inverse_frequency(20, 100)
+    rare = judged("invoices for whales", common=common).z
+    assert rare == judged("invoices for whales").z
+    above = inverse_frequency(0, 100) + 1  # as if each were in many passages
+    assert judged("invoices for customers", common=above).z == judged("", common=above).z
+
+
+def test_names_and_codes_that_no_passage_has_are_named_and_no_common_words() -> None:
+    asked = "Does the invoice of Quetzalcoatl carry the code ZX-81 or a whale?"
+    assert judged(asked).unread == ("Quetzalcoatl", "ZX-81")
+    assert judged("Quetzalcoatl").unread == ()  # a capital that its place explains
+    assert judged("如何使用 MongoDB？").unread == ("MongoDB",)
+
+
+def test_across_languages_no_words_are_expected() -> None:
+    asked = "Wann werden die Rechnungen an die Kunden verschickt?"
+    assert judged(asked, 0.9, 0.1).z == pytest.approx(judged("متى ترسل الفواتير؟", 0.9, 0.1).z)
+
+
+FEED = [
+    {"id": "invoices", "text": PASSAGE},
+    {"id": "parcels", "text": "Parcels leave the warehouse at noon and arrive on the next day."},
+    {"id": "holidays", "text": "The office is closed on public holidays and between the years."},
+]
+
+
+async def test_a_search_says_how_certain_it_is_and_what_it_does_not_know(opens: Opens) -> None:
+    async with opens(spec("docs")) as kb:
+        await kb.add("docs", feed=BytesIO(json.dumps(FEED).encode()))
+        sure = await search(kb, "invoices sent on the first of each month")
+        none = await search(kb, "Which volcano did Quetzalcoatl climb?")
+        cut = await search(kb, "Which volcano did Quetzalcoatl climb?", threshold=0.99)
+    assert sure.account.certainty == "sure"
+    assert sure.account.read_as == "invoices sent on the first of each month"
+    assert none.account.certainty == cut.account.certainty == "none"
+    assert none.account.unread == ("Quetzalcoatl",)
+    assert not cut.items
+
+
+class Foreign(HashEmbedder):
+    """A model that nobody measured, whose cosines its curve misreads."""
+
+    provider = "foreign"
+    guesses = True
+
+    def similarity(self, cosine: float, /) -> float:
+        return UNKNOWN.similarity(cosine - 0.9)
+
+
+async def test_by_a_guessed_curve_nothing_is_omitted_sure_or_none(opens: Opens) -> None:
+    declared = spec("docs", embedding=EmbeddingSpec(provider="foreign"))
+    async with opens(declared, embedders={"foreign": Foreign}) as kb:
+        await kb.add("docs", feed=BytesIO(json.dumps(FEED).encode()))
+        found = await search(kb, "invoices sent on the first of each month", threshold=0.5)
+    assert found.items[0].document_id == "invoices"
+    assert found.account.certainty == "partial"
