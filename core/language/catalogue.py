@@ -20,6 +20,7 @@ where a part has blanks, one part on each line:
 | names of units | the symbol of a unit and its names, one unit on each line |
 | endings | a regular expression of the particles that are written onto a word |
 | cut, whole | scripts without blanks: what is cut out of a question, and longer words that stay |
+| before names | prepositions that leave a question together with the name behind them |
 | quoting | sentences above quoted passages, likewise: how far they answer |
 | follow-up … | what `host.turn.follow_up` needs; a language without them has no follow-ups |
 

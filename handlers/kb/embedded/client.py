@@ -146,6 +146,13 @@ class KBClient:
             name: [(value, count) for value, count in counted] for name, counted in found.items()
         }
 
+    async def names(
+        self, collection: str, tenant: str | None, words: Sequence[str], /
+    ) -> list[str]:
+        body = {"collection": collection, "tenant": tenant, "words": list(words)}
+        found: list[str] = await self._ask("names", body)
+        return found
+
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
         among = None if filter is None else dumped(filter)
         body = {"collection": collection, "tenant": tenant, "filter": among}

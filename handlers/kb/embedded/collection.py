@@ -271,6 +271,11 @@ class Collection:
         page, answer = self._search.page(question)
         return replace(answer, hits=self._hits_of(page, vectors=question.vectors))
 
+    def names(self, tenant: str | None, words: Sequence[str]) -> list[str]:
+        """Return those of the words that name what the whole collection is about."""
+        refuse_without_tenant(self.id, self.settings, tenant)
+        return [word for word in words if self._search.is_name(word, tenant)]
+
     def facets(
         self, tenant: str | None, fields: Sequence[str], among: Filter | None, limit: int
     ) -> dict[str, list[tuple[Scalar, int]]]:

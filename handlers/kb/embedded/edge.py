@@ -258,6 +258,20 @@ class Shard:
             found = self._handle.query_batch(engine.QueryBatchRequest(questions))
         return [scores(points) for points in found]
 
+    def having(
+        self, index: int, *, limit: int, tenant: str | None, hidden: Collection[int]
+    ) -> list[int]:
+        """Return the passages that have a token."""
+        token = engine.Query.Nearest(engine.SparseVector([index], [1.0]), using=WORDS)
+        wanted = filter_of(tenant, hidden, None)
+        with _engine_at(self._path):
+            return [
+                int(point.id)
+                for point in self._handle.query(
+                    engine.QueryRequest(limit=limit, query=token, filter=wanted)
+                )
+            ]
+
     def cosines(self, vector: Vector, ids: Collection[int]) -> dict[int, float]:
         """Return the cosines of these passages and a question."""
         if not ids:

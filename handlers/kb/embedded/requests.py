@@ -221,6 +221,10 @@ def _facets(collection: Collection, body: Any) -> Any:
     return collection.facets(body["tenant"], body["fields"], among, body["limit"])
 
 
+def _names(collection: Collection, body: Any) -> Any:
+    return collection.names(body["tenant"], body["words"])
+
+
 def _count(collection: Collection, body: Any) -> Any:
     among = None if body["filter"] is None else loaded(body["filter"])
     return collection.count(body["tenant"], among)
@@ -257,6 +261,7 @@ _READS: Mapping[str, tuple[Callable[[Collection, Any], Any], Any]] = {
     "search": (_search, None),
     "passages": (_passages, {}),
     "facets": (_facets, {}),
+    "names": (_names, []),
     "count": (_count, 0),
     "matching_documents": (_matching_documents, []),
     "full_documents": (_full_documents, []),

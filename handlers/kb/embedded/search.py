@@ -14,7 +14,7 @@ from groundhook.handlers.kb.balance import Balance, Sums
 from groundhook.handlers.kb.embedded.edge import ORDINALS, Rankings, Shard, scores
 from groundhook.handlers.kb.embedded.manifest import Manifest
 from groundhook.handlers.kb.embedded.point_cache import PointCache
-from groundhook.handlers.kb.ranking import certainty, fusion
+from groundhook.handlers.kb.ranking import certainty, fusion, names
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import paging
 from groundhook.handlers.kb.store.port import EVERY, Answer, Question
@@ -35,6 +35,7 @@ class Search:
         self._balanced_of: Sums | None = None
         self._balanced: Balance | None = None
         self._rare: dict[tuple[str | None, int], fusion.Rarity] = {}
+        self._names: dict[tuple[str | None, str], bool] = {}
         self._tokens = PointCache(_MATCHED, lambda ids: self._shard.tokens(ids))
 
     @property
@@ -140,9 +141,40 @@ class Search:
         """Return the languages of the collection; None if those of its passages are unknown."""
         sums = self._manifest.languages
         if self._balanced_of is not sums:
-            self._balanced_of, self._rare = sums, {}
+            self._balanced_of, self._rare, self._names = sums, {}, {}
             self._balanced = Balance(sums) if sums else None
         return self._balanced
+
+    def is_name(self, word: str, tenant: str | None) -> bool:
+        """Return whether a word is the name of what the passages of a tenant are about."""
+        self._balance()  # forgets what was known of passages that have changed
+        key = (tenant, word.lower())
+        if key not in self._names:
+            if len(self._names) >= _RARE:
+                self._names = {}
+            self._names[key] = self._is_name(word, tenant)
+        return self._names[key]
+
+    def _is_name(self, word: str, tenant: str | None) -> bool:
+        tokens = self._question.indices(word)
+        if len(tokens) != 1:  # a code, or a word of n-grams
+            return False
+        rarity = self._rarity(SparseVector([*tokens], [1.0]), tenant)
+        most = self._manifest.chunks
+        hidden = self._manifest.hidden
+        if all(
+            one.idf > fusion.inverse_frequency(names.SHARE * most, most) for one in rarity.values()
+        ):
+            return False  # as a rule; counting takes longer
+        [token] = tokens
+        ids = self._shard.having(token, limit=most, tenant=tenant, hidden=hidden)
+        passages = self._shard.count(tenant=tenant, hidden=hidden, among=None)
+        documents = self._shard.count(tenant=tenant, hidden=hidden, among=None, documents=True)
+        if not names.is_everywhere(len(ids), passages, len({*map(_generation, ids)}), documents):
+            return False
+        sample = sorted(ids)[:: max(1, len(ids) // names.SAMPLE)][: names.SAMPLE]
+        read = self._shard.payloads(sample)
+        return names.is_capitalised(word, [read[id]["content"] for id in sample])
 
     def _rarity(self, words: SparseVector, tenant: str | None) -> dict[int, fusion.Rarity]:
         """Return the rarity of each of a question's words."""

@@ -185,6 +185,11 @@ class GraphedStore:
     ) -> dict[str, list[tuple[Scalar, int]]]:
         return await self._store.facets(collection, tenant, fields, filter, limit)
 
+    async def names(
+        self, collection: str, tenant: str | None, words: Sequence[str], /
+    ) -> list[str]:
+        return await self._store.names(collection, tenant, words)
+
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
         return await self._store.count(collection, tenant, filter)
 

@@ -108,9 +108,9 @@ class KBHandler:
             VectorQuery(text, pack_vector(vector))
             for text, vector in zip(texts or [""] * len(vectors), vectors, strict=True)
         ]
-        by_embedding = {target.collection.spec.embedding: queries for target in targets}
+        by_collection = {target.collection.spec.id: queries for target in targets}
         return await self._search_targets(
-            len(vectors), targets, by_embedding, options, scope, results
+            len(vectors), targets, by_collection, options, scope, results
         )
 
     async def count(self, options: KBOptions, scope: Scope, /) -> int:
@@ -228,27 +228,31 @@ class KBHandler:
 
     async def _embed(
         self, queries: Sequence[str], targets: Sequence[SearchTarget], results: SearchResults
-    ) -> dict[EmbeddingSpec, list[VectorQuery]]:
-        """Return the questions with their vectors, for each embedding that the collections use. The
-        error of an embedder is added to the results."""
-        embedded: dict[EmbeddingSpec, list[VectorQuery]] = {}
-        for spec, embedder, _, _ in (target.collection for target in targets):
-            if spec.embedding in embedded:
-                continue
+    ) -> dict[str, list[VectorQuery]]:
+        """Return for each collection the questions, without the name of what it is about, with
+        their vectors. The error of an embedder is added to the results."""
+        embedded: dict[str, list[VectorQuery]] = {}
+        known: dict[tuple[EmbeddingSpec, tuple[str, ...]], list[VectorQuery]] = {}
+        for target in targets:
+            spec, embedder, _, _ = target.collection
             try:
+                asked = tuple([await self._search.without_names(target, each) for each in queries])
+                if found := known.get((spec.embedding, asked)):
+                    embedded[spec.id] = found
+                    continue
                 with span(
                     "embedding",
                     f"{embedder.provider}:{embedder.model}",
                     dimensions=embedder.dimensions,
                     **({"questions": len(queries)} if len(queries) > 1 else {}),
                 ):
-                    vectors = await embed_questions(embedder, queries)
+                    vectors = await embed_questions(embedder, asked)
             except HostError as exc:
                 results.errors[spec.id] = exc
             else:
-                embedded[spec.embedding] = [
+                known[spec.embedding, asked] = embedded[spec.id] = [
                     VectorQuery(text, pack_vector(vector))
-                    for text, vector in zip(queries, vectors, strict=True)
+                    for text, vector in zip(asked, vectors, strict=True)
                 ]
         return embedded
 
@@ -256,7 +260,7 @@ class KBHandler:
         self,
         questions: int,
         targets: Sequence[SearchTarget],
-        queries: Mapping[EmbeddingSpec, Sequence[VectorQuery]],
+        queries: Mapping[str, Sequence[VectorQuery]],
         options: KBOptions,
         scope: Scope,
         results: SearchResults,
@@ -276,10 +280,7 @@ class KBHandler:
                 is_merged=len(targets) > 1,
             )
             await _run_all(
-                [
-                    partial(search, target, queries[target.collection.spec.embedding])
-                    for target in targets
-                ]
+                [partial(search, target, queries[target.collection.spec.id]) for target in targets]
             )
         await results.report_errors(options.collections or (), scope)
         await warn(scope, facet_problems)

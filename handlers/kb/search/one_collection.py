@@ -22,7 +22,7 @@ from groundhook.core.types.search import Extent, GraphNode, Item, KBOptions, Tot
 from groundhook.handlers.kb.embed import guesses
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.language import language_of_question
-from groundhook.handlers.kb.ranking import certainty, fusion, selection
+from groundhook.handlers.kb.ranking import certainty, fusion, names, selection
 from groundhook.handlers.kb.ranking.certainty import Judgement
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
 from groundhook.handlers.kb.search.items import answer_items, cut_to_quotes
@@ -162,6 +162,14 @@ class CollectionSearch:
             ]
             node.data |= traced[0] if len(traced) == 1 else {"questions": traced}
         return results
+
+    async def without_names(self, target: SearchTarget, query: str) -> str:
+        """Return a question without the name of what the whole collection is about."""
+        words = names.possible_names(query)
+        if not words:
+            return query
+        found = await self._store.names(target.collection.spec.id, target.tenant, words)
+        return names.without_names(query, found) if found else query
 
     async def facets(self, target: SearchTarget) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
         """Count the documents that the search may find, by the values of the facets' fields."""

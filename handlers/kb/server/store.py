@@ -234,6 +234,12 @@ class ServerStore:
                 found[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))[:limit]
         return found
 
+    async def names(
+        self, collection: str, tenant: str | None, words: Sequence[str], /
+    ) -> list[str]:
+        """Return none: a server would have to send every passage that has a common word."""
+        return []
+
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
         info = await self._collections.look(collection)
         if info is None:

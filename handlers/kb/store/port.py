@@ -265,6 +265,13 @@ class VectorStore(Protocol):
         keyword, integer or boolean; a field that no document has is omitted."""
         ...
 
+    async def names(
+        self, collection: str, tenant: str | None, words: Sequence[str], /
+    ) -> list[str]:
+        """Return those of the words that are the name of what the whole collection is about
+        (`ranking.names`). Cheap for words that were asked before; a store may know none."""
+        ...
+
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
         """Count the documents that fulfil `filter`; 0 if the collection does not exist."""
         ...
