@@ -57,6 +57,7 @@ _OTHERS = frozenset(
         "delegate",
         "dsl_build",
         "embedding_engine",
+        "answer",
         "fetch",
         "hook",
         "http",

@@ -133,7 +133,7 @@ async def test_a_chat_whose_answer_has_no_room_on_the_disk_goes_on_with_what_has
     (app / "agent").mkdir()
     (app / "agent/agent.yml").write_text("store: {flush_ms: 1000}\n")
     file = app / ".groundhook/chats.sqlite"
-    long = "A long answer. " * 20_000
+    long = "".join(f"Sentence {number} is here. " for number in range(12_000))
     async with (
         opened(app, "One.", long, "Three.") as host,
         host.chat("a", identity=ADA) as chat,

@@ -91,7 +91,8 @@ async def asked(
     async with chat.send("How long?") as events:
         async for event in events:
             seen.append(event)
-            if model.halted.is_set() and not model.goes_on.is_set():
+            if event.type == "text" and not model.goes_on.is_set():
+                await model.halted.wait()
                 with fault():
                     model.goes_on.set()
                     seen += [event async for event in events]

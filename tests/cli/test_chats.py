@@ -6,17 +6,17 @@ from tests.cli.conftest import Groundhook
 
 
 def talk(groundhook: Groundhook, *arguments: str) -> str:
-    done = groundhook("chat", "shop", "--json", *arguments, stdin="Which pens are red?\n")
+    done = groundhook("chat", "shop", "--json", *arguments, stdin="Is there a red pen?\n")
     assert done.code == 0
     return str(done.lines[0]["chat_id"])
 
 
 def test_what_is_kept_is_shown_as_it_was_live(groundhook: Groundhook) -> None:
-    live = groundhook("chat", "shop", stdin="Which pens are red?\n").out
+    live = groundhook("chat", "shop", stdin="Is there a red pen?\n").out
     (only,) = groundhook("chats", "list", "--json").lines
     shown = groundhook("chats", "show", only["id"]).out
-    assert only["title"] == "Which pens are red?"
-    assert shown.startswith("› Which pens are red?\n")
+    assert only["title"] == "Is there a red pen?"
+    assert shown.startswith("› Is there a red pen?\n")
     sources = live[live.index("The red pen") :].strip()
     assert sources in shown
 
@@ -26,7 +26,7 @@ def test_conversations_are_listed_with_their_owners(groundhook: Groundhook) -> N
     talk(groundhook, "--user", "ada", "--tenant", "acme")
     talk(groundhook, "--user", "bob")
     everyone = groundhook("chats", "list").out
-    assert "Which pens are red?" in everyone
+    assert "Is there a red pen?" in everyone
     assert "ada" in everyone
     assert "bob" in everyone
     (only,) = groundhook("chats", "list", "--user", "bob", "--json").lines
@@ -36,7 +36,7 @@ def test_conversations_are_listed_with_their_owners(groundhook: Groundhook) -> N
 def test_a_conversation_is_exported_with_footnotes(groundhook: Groundhook) -> None:
     id = talk(groundhook)
     markdown = groundhook("chats", "export", id).out
-    assert markdown.startswith("# Which pens are red?\n")
+    assert markdown.startswith("# Is there a red pen?\n")
     assert "The red pen is cheap [^1], the blue one is not #ref:zz9z." in markdown
     assert "[^1]: " in markdown
     (whole,) = groundhook("chats", "export", id, "--format", "json").lines
@@ -52,7 +52,7 @@ def test_old_conversations_are_removed(groundhook: Groundhook) -> None:
 
 def test_the_same_id_of_two_users_needs_a_user(groundhook: Groundhook) -> None:
     for user in ("ada", "bob"):
-        groundhook("dev", "shop", "--user", user, "--chat", "c1", stdin="Which pens are red?\n")
+        groundhook("dev", "shop", "--user", user, "--chat", "c1", stdin="Is there a red pen?\n")
     refused = groundhook("chats", "show", "c1")
     assert refused.code == 1
     assert "2 chats 'c1', of the users 'ada', 'bob'" in refused.err
@@ -70,7 +70,7 @@ def test_a_chat_of_another_user_is_not_begun_anew(groundhook: Groundhook) -> Non
         other = groundhook("chat", "shop", *message, "--chat", nobody, "--user", "eve")
         assert "without --user and --tenant it continues" in other.err.replace("\n", " ")
     going_on = groundhook(
-        "chat", "shop", "And?", "--chat", local, "--user", "local", "--tenant", "a b"
+        "chat", "shop", "The red pen?", "--chat", local, "--user", "local", "--tenant", "a b"
     )
     assert going_on.code == 0
     (kept,) = groundhook("chats", "list", "--user", "local", "--tenant", "a b", "--json").lines

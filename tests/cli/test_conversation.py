@@ -128,23 +128,23 @@ def test_a_conversation_in_a_terminal(shop: Path) -> None:
     with terminal(shop, "chat", "shop") as screen:
         screen.until("/help shows the commands")
         screen.until("›")
-        screen.ask("Which pens are red?", "The red pen is cheap")
+        screen.ask("Is there a red pen?", "The red pen is cheap")
         screen.ask("/sources", "product / 1")
         screen.ask("/trace", "turn")
         screen.ask("/sorces", "did you mean /sources?")
         screen.ask("/help", "begin a new conversation")
-        screen.ask("And blue ones?", "The red pen is cheap")
+        screen.ask("And a blue pen?", "The red pen is cheap")
         screen.type("/quit\r")
         assert screen.ended() == 0
         id = re.search(r"groundhook chat shop --chat (c_[0-9a-f]{32})", screen.text)
     assert id is not None
     history = shop / ".groundhook/questions"
-    assert "Which pens are red?" in history.read_text(encoding="utf-8")
+    assert "Is there a red pen?" in history.read_text(encoding="utf-8")
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
 
     with terminal(shop, "chat", "shop", "--chat", id[1]) as screen:
         place = screen.until("(2 earlier messages)")
-        place = screen.until("› And blue ones?", after=place)
+        place = screen.until("› And a blue pen?", after=place)
         screen.until("The red pen is cheap", after=place)
         screen.until("›", after=place + 1)
         screen.type("\x04")
@@ -172,18 +172,18 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(shop: Path) -> None:
 def test_new_begins_another_conversation(shop: Path) -> None:
     with terminal(shop, "chat", "shop") as screen:
         screen.until("›")
-        screen.ask("Which pens are red?", "The red pen is cheap")
+        screen.ask("Is there a red pen?", "The red pen is cheap")
         screen.ask("/new", "A new conversation begins")
-        screen.ask("Which pens are blue?", "The red pen is cheap")
+        screen.ask("Is there a blue pen?", "The red pen is cheap")
         screen.type("\x04")
         assert screen.ended() == 0
-    assert {chat["title"] for chat in kept(shop)} == {"Which pens are red?", "Which pens are blue?"}
+    assert {chat["title"] for chat in kept(shop)} == {"Is there a red pen?", "Is there a blue pen?"}
 
 
 def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
     done = subprocess.run(
         [COMMAND, "chat", "shop", "--json"],
-        input="Which pens are red?\n\n/pens\n/sources\n/new\nAnd blue?\n/quit\nNever?\n",
+        input="Is there a red pen?\n\n/red pen\n/sources\n/new\nIs there a blue pen?\n/quit\nNever?\n",
         cwd=shop,
         env={**ENVIRONMENT, "HOME": str(shop)},
         capture_output=True,
@@ -202,7 +202,7 @@ def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
 def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
     done = subprocess.run(
         [COMMAND, "chat", "shop"],
-        input="/trace\nWhich pens are red?\n/sources\n/quit\nNever sent\n",
+        input="/trace\nIs there a red pen?\n/sources\n/quit\nNever sent\n",
         cwd=shop,
         env={**ENVIRONMENT, "HOME": str(shop)},
         capture_output=True,
@@ -221,7 +221,7 @@ def test_a_message_with_the_id_of_a_kept_chat_continues_it(shop: Path) -> None:
     def chat(*arguments: str) -> list[dict[str, object]]:
         done = subprocess.run(
             [COMMAND, "chat", "shop", *arguments, "--json"],
-            input="Which pens are red?\n" if not arguments else "",
+            input="Is there a red pen?\n" if not arguments else "",
             cwd=shop,
             env={**ENVIRONMENT, "HOME": str(shop)},
             capture_output=True,

@@ -10,9 +10,7 @@ import pytest
 from tests.cli.conftest import Groundhook
 
 FILE = "assistants/shop/tests/first.test.ts"
-PASSING = (
-    'test("passes", () => { expect(turn("Which pens are there?").citations.length).toBe(2); });\n'
-)
+PASSING = 'test("passes", () => { expect(turn("Which products are there?").citations.length).toBe(2); });\n'
 FAILING = (
     'test("fails", () => {\n  console.log("n is %d", 3);\n  expect([1, 2]).toEqual([1, 3]);\n});\n'
 )
