@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from groundhook.host.search.citations.reader import Grammar
 from tests.attacks.pumps import growth
 from tests.parts.product import PRODUCT, modules, parsed
 
@@ -41,6 +42,9 @@ EXEMPT = {
 MADE_OF: dict[str, dict[str, Any]] = {
     "host.search.citations.reader": {
         "numbered": False,
+        "strict": Grammar.of("#ref:{id}", "[{index}]").pattern.pattern,
+        "anyhow": Grammar.of("#ref:{id}", "[{index}]").anyhow.pattern,
+        "parts": ["(?:(?i:r)(?:(?i:e)(?:(?i:f)(?:: ?[A-Za-z0-9]*)?)?)?)?"],
         "forms": [("[", "]", False), ("#ref:", "", False)],
     },
     "host.config.tree": {"besides": r"[\w/]+\.ts"},
@@ -52,6 +56,7 @@ MADE_OF: dict[str, dict[str, Any]] = {
         "digits": r"\d{1,3}(?:,\d{3}){1,12}\.\d{1,2}(?!\d)|\d{1,3}(?:\.\d{3}){0,12}\.000|\d+(?:,\d+)?"
     },
     "handlers.kb.ingest.chunk": {"pattern": "x"},
+    "handlers.kb.ranking.names": {"word": "Groundhook", "name": "Groundhook"},
     "core.language.sentences": {"words": "januar|februar|märz"},
     "core.language.scripts": {"letters": "a-z"},
     "handlers.kb.reading.markdown": {"comment": "<!-- a\n b -->"},

@@ -398,7 +398,9 @@ async def test_many_that_come_first_share_one_worker(state: Path) -> None:
 
 
 async def test_a_worker_that_another_version_started_makes_room(state: Path) -> None:
-    old = await _started(state, "from groundhook.handlers.kb import store; store.PROTOCOL = '1'")
+    old = await _started(
+        state, "from groundhook.handlers.kb.store import port; port.PROTOCOL = '1'"
+    )
     async with client(state) as kb:
         await kb.put("docs", MADE, document("new"))
         assert await versions(kb) == {"new"}

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_WORD = r"[\w.:/-]+"
+_WORD = r"[\w.:/-]++"
 _ATTRIBUTES = (
-    rf"\{{:?[ \t]*(?:[#.]{_WORD}|{_WORD}=(?:\"[^\"{{}}]*\"|'[^'{{}}]*'|{_WORD}))[^{{}}\n]*\}}"
+    rf"\{{:?[ \t]*(?:[#.]{_WORD}|{_WORD}=(?:\"[^\"{{}}]*\"|'[^'{{}}]*'|{_WORD}))[^{{}}\n]*+\}}"
 )
-_OF_HEADING = re.compile(rf"(?<=\S)[ \t]*{_ATTRIBUTES}[ \t]*(?=#*[ \t]*$)")
+_OF_HEADING = re.compile(rf"(?<=\S)[ \t]*{_ATTRIBUTES}[ \t]*+(?=#*+[ \t]*+$)")
 _OF_SPAN = re.compile(rf"(?<=[)\]`*])[ \t]?{_ATTRIBUTES}")
 # `!!! note "Title"`, `??? tip`, `=== "Tab"`: what follows is indented.
 _INDENTED = re.compile(

@@ -40,7 +40,7 @@ _GENERATED = re.compile(
     r"(?i)^(?:microsoft \w+ - .*|untitled.*|\((?:anonymous|untitled|unspecified)\)"
     r"|.*\.(?:docx?|odt|tex|dvi|indd|pptx?|xlsx?|pdf|rtf|qxd))$"
 )
-_ENTRY = re.compile(r"((?:\d+(?:\.\d+)*\.?\s+)?[^\W\d_].*?)[\s.…]{2,}\d{1,4}")
+_NUMBERED = re.compile(r"(?:\d+(?:\.\d+)*+\.?\s++)?[^\W\d_]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LEADERS = re.compile(r"(?:\. ?){4}")  # of a table of contents
 # Matches from the beginning of a word only: else the time for a long word grows with its square.
@@ -65,6 +65,14 @@ class _Part:
     kind: Kind
     text: str
     style: tuple[float, bool] = (0.0, False)
+
+
+def _is_entry(text: str) -> bool:
+    """Return whether a line is one of a table of contents: a title, leaders and a page."""
+    rest = text.rstrip("0123456789")
+    title = rest.rstrip(" \t\n\u00a0.…")
+    page, leaders = len(text) - len(rest), len(rest) - len(title)
+    return 1 <= page <= 4 and leaders >= 2 and _NUMBERED.match(title) is not None
 
 
 def pdf(data: bytes, name: str) -> Document:
@@ -167,7 +175,7 @@ def _drop_contents(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     without it repeat a line of the text. A page with other rows of this form has none."""
     rows = [rows_of(page) for page in pages]
     texts = (row.text for page in rows for row in page)
-    titles = {_letters(text) for text in texts if not _ENTRY.fullmatch(text)}
+    titles = {_letters(text) for text in texts if not _is_entry(text)}
     contents = [_contents(page, titles) for page in rows]
     return [
         [line for line in lines if line not in entries]
@@ -176,7 +184,7 @@ def _drop_contents(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def _contents(page: Sequence[Row], titles: Collection[str]) -> set[Line]:
-    entries = [row for row in page if _ENTRY.fullmatch(row.text)]
+    entries = [row for row in page if _is_entry(row.text)]
     known = sum(_letters(row.text) in titles for row in entries)
     return {cell for row in entries for cell in row.cells if known >= max(AGAIN, len(entries) / 2)}
 

@@ -15,9 +15,9 @@ from groundhook.handlers.kb.reading.html import markdown_of, parse_html
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import decode
 
-_ROLE = re.compile(r":([A-Za-z][\w.+-]*+(?::[\w.+-]++)*+):`")
+_ROLE = re.compile(r"(?<![\w.+:-]):([A-Za-z][\w.+-]*+(?::[\w.+-]++)*+):`")
 _DIRECTIVE = re.compile(r"^[ \t]*+\.\.[ \t]++([A-Za-z][\w.+:-]*)::(?:[ \t]|$)", re.MULTILINE)
-_TARGET = re.compile(r"(.*?)\s*<[^<>]*>\Z", re.DOTALL)
+_TARGET = re.compile(r"(.*)<[^<>]*>\Z", re.DOTALL)
 _PROSE = frozenset(("abbr", "doc", "dfn", "guilabel", "menuselection", "numref", "ref", "term"))
 _NO_TEXT = {
     *("contents", "currentmodule", "default-domain", "default-role", "graphviz", "highlight"),
@@ -81,7 +81,7 @@ def _read_role(
     from docutils import nodes
 
     if titled := _TARGET.match(text):
-        text = titled[1]
+        text = titled[1].rstrip()
     elif text.startswith("~"):
         text = text.rpartition(".")[2].lstrip("~")
     kind = nodes.inline if name.rpartition(":")[2] in _PROSE else nodes.literal

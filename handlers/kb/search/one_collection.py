@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from groundhook.core.errors import SourceNotConfigured
+from groundhook.core.errors import HostError, SourceNotConfigured
 from groundhook.core.ports import Embedder
 from groundhook.core.settings import SearchSettings
 from groundhook.core.trace import span
@@ -168,7 +168,10 @@ class CollectionSearch:
         words = names.possible_names(query)
         if not words:
             return query
-        found = await self._store.names(target.collection.spec.id, target.tenant, words)
+        try:
+            found = await self._store.names(target.collection.spec.id, target.tenant, words)
+        except HostError:  # the search itself says what is wrong
+            return query
         return names.without_names(query, found) if found else query
 
     async def facets(self, target: SearchTarget) -> Mapping[str, Sequence[tuple[Scalar, int]]]:
