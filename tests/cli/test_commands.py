@@ -109,7 +109,8 @@ def test_search_lists_what_was_found_with_scores(groundhook: Groundhook) -> None
     ran = groundhook("search", "db", "products cheaper than 10", "--model", "product")
     assert (ran.code, ran.err) == (0, "")
     assert re.match(
-        r"1 result from the database in [\d.]+ ?m?s\n 1\. #ref:\w+  \d\.\d\d  .*Red pen", ran.out
+        r"1 result from the database in [\d.]+ ?m?s\ncertainty: sure\n 1\. #ref:\w+  \d\.\d\d  .*Red pen",
+        ran.out,
     )
     assert "product / 1\n    Id: 1; Name: Red pen; " in ran.out
 

@@ -104,7 +104,7 @@ class SignInRequest(Value):
     link: str = Field(
         default="",
         max_length=300,
-        description="The secret of the link that `groundhook serve` prints",
+        description="What the link that `groundhook serve` prints has behind its `#`",
     )
 
 
