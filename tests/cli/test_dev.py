@@ -122,7 +122,7 @@ def test_a_failed_turn_is_reported_and_the_next_one_runs(hook: Path, shop: Path)
             running.until(lambda event: event["type"] == "error")["message"]
             == "Create threw so be it"
         )
-        running.type("Which pens are there?")
+        running.type("Which products are there?")
         assert running.until(
             lambda event: event["type"] == "stream_end" and bool(event["content"])
         )["citations"]
