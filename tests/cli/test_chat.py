@@ -68,10 +68,12 @@ def test_trace_adds_the_steps_as_a_tree(groundhook: Groundhook) -> None:
     assert re.search(r"#ref:\w+ Red pen  \d\.\d\d × 0\.60 auto × 1\.00 reranked = \d\.\d\d", tree)
 
 
-def test_the_trace_names_every_warning_of_the_turn(groundhook: Groundhook) -> None:
-    ran = groundhook("chat", "shop", "products of zanzibar cheaper than 10", "--trace")
+def test_the_trace_names_every_warning_of_the_turn(groundhook: Groundhook, shop: Path) -> None:
+    short = {"type": "scripted", "options": {"script": [{"text": "Two", "finish_reason": "length"}]}}
+    (shop / "connectors/short.conn.yao").write_text(json.dumps(short), encoding="utf-8")
+    ran = groundhook("chat", "shop", "hello", "--connector", "short", "--trace")
     warning = next(line for line in ran.err.splitlines() if line.startswith("warning: "))
-    assert "'zanzibar'" in warning
+    assert "the answer is cut" in warning
     assert f"── {warning}\n" in ran.out.partition("\nTrace\n")[2]
 
 
