@@ -69,7 +69,10 @@ def test_trace_adds_the_steps_as_a_tree(groundhook: Groundhook) -> None:
 
 
 def test_the_trace_names_every_warning_of_the_turn(groundhook: Groundhook, shop: Path) -> None:
-    short = {"type": "scripted", "options": {"script": [{"text": "Two", "finish_reason": "length"}]}}
+    short = {
+        "type": "scripted",
+        "options": {"script": [{"text": "Two", "finish_reason": "length"}]},
+    }
     (shop / "connectors/short.conn.yao").write_text(json.dumps(short), encoding="utf-8")
     ran = groundhook("chat", "shop", "hello", "--connector", "short", "--trace")
     warning = next(line for line in ran.err.splitlines() if line.startswith("warning: "))

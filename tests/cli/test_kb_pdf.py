@@ -90,7 +90,7 @@ def test_a_passage_from_a_folder_of_pdfs_is_shown_with_its_page(
     found = groundhook(
         "search", "kb", "days paid for a sick child", "--threshold", "0", "--limit", "1"
     )
-    _, item, place, passage, *_ = found.out.splitlines()
+    _, _, item, place, passage, *_ = found.out.splitlines()
     assert item.endswith("Leave › Falling ill")
     assert place.strip() == "agents.shop.rules / leave.pdf, page 2"
     assert passage.strip().startswith("…")
