@@ -68,7 +68,7 @@ def test_a_hook_that_does_not_fit_its_types_runs_all_the_same(
     )
     write(shop, "assistants/shop/index.ts", hook)
     assert groundhook("check", "shop").code == 1
-    assert groundhook("chat", "shop", "pens").code == 0
+    assert groundhook("chat", "shop", "products").code == 0
 
 
 def test_findings_have_typescripts_code_in_json(groundhook: Groundhook, shop: Path) -> None:

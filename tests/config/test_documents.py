@@ -143,8 +143,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
         ("x.yml", b"1: a", "x.yml:1:1: a key must be text (put it in quotes)"),
         (
             "x.yml",
-            b"a: !secret x",
-            "x.yml:1:4: the tag '!secret' is not supported (plain values only)",
+            b"a: !private x",
+            "x.yml:1:4: the tag '!private' is not supported (plain values only)",
         ),
         ("x.yml", b"a: .nan", "x.yml:1:4: .nan is not a finite number"),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.core.types.events import Claims
@@ -112,6 +112,7 @@ def test_every_chunking_of_an_answer_gives_the_same_claims(
 
 
 @given(st.text(max_size=300))
+@example("0*AP")
 def test_every_fact_of_a_text_is_in_it(text: str) -> None:
     source = Source.of(text)
     assert [fact for fact in facts(text) if not source.has(fact)] == []

@@ -63,7 +63,8 @@ class Source:
         """Return the source with these texts."""
         plain = "\n".join(texts)[:LONGEST_SOURCE]
         text = flat(plain)
-        words = frozenset(map(_bare, _WORD.findall(text)))
+        # With and without its markup, which may part words: "0*AP".
+        words = frozenset(map(_bare, [*_WORD.findall(text), *_WORD.findall(fold(plain))]))
         measured: dict[str, set[str]] = {}
         for fact in _numbers(plain):
             for reading in (*fact.readings, *fact.parts):
