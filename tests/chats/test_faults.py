@@ -88,11 +88,12 @@ async def test_a_process_that_is_killed_anywhere_loses_no_question_and_blocks_no
 
 @contextmanager
 def full_disk(file: Path, room: int = 0) -> Iterator[None]:
-    """No file of this process can grow beyond the size that the log of the database has, and
-    `room` bytes."""
+    """No file of this process can grow; with `room`, by so many bytes beyond the size that the log
+    of the database has."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     log = Path(f"{file}-wal")
-    size = (log.stat().st_size if log.exists() else 100) + room
+    # Less than the log has, else SQLite may begin it anew and find room.
+    size = log.stat().st_size + room if room else 100
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
