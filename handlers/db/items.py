@@ -96,11 +96,6 @@ def tabulated(
     ]
 
 
-def less_certain(item: Item) -> Item:
-    """Return the item of a query without the words of the question that no record has."""
-    return item.model_copy(update={"score": round(item.score - 0.45, 4)})
-
-
 # ------------------------------------------------------------------------------------------ records
 
 
