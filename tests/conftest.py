@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, settings
 
+from groundhook.core import concealed
 from groundhook.core.app_settings import DatabaseSettings
 from groundhook.core.channel import Channel
 from groundhook.core.errors import HostError
@@ -113,6 +114,25 @@ def no_message_shows_a_key(shown: list[str]) -> Iterator[None]:
     shown.clear()
     yield
     assert shown == []
+
+
+def _forget_new_values() -> Iterator[None]:
+    """Values of variables are concealed in the whole process; "secret" of one test is a word of
+    another's message."""
+    before = dict(concealed._variables)
+    yield
+    concealed._variables.clear()
+    concealed._variables.update(before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def values_of_other_modules_are_forgotten() -> Iterator[None]:
+    yield from _forget_new_values()
+
+
+@pytest.fixture(autouse=True)
+def values_of_other_tests_are_forgotten() -> Iterator[None]:
+    yield from _forget_new_values()
 
 
 @pytest.hookimpl(wrapper=True)
