@@ -43,6 +43,7 @@ SENTENCES = {
     "not_permitted": NOT_PERMITTED,
     "model_context_exceeded": "the conversation is too long for the language model",
     "model_truncated": "the answer is incomplete",
+    STOPPED: "the answer was stopped",
 }
 TIMINGS = ("first_text", "total")
 

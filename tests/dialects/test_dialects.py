@@ -27,6 +27,7 @@ from groundhook.core.types.events import (
     Text,
 )
 from groundhook.core.types.search import Item
+from groundhook.host.output.dialects.ag_ui import AGUI
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.ending import ending
 from groundhook.host.output.dialects.fold import Fold, Piece, run, steps
@@ -36,6 +37,7 @@ from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, comple
 from groundhook.host.output.dialects.openwebui import answer_task, task_of
 from groundhook.host.output.dialects.places import address
 from groundhook.host.output.dialects.responses import Responses
+from groundhook.host.output.dialects.ui_stream import UIStream
 from tests.dialects.logs import HIDDEN, ITEMS, LOGS
 
 PUBLIC = "https://tea.example"
@@ -54,6 +56,9 @@ FOLDS: list[Fold[Any]] = [
     chat(citations="none"),
     chat(events=True),
     Responses(chat=chat(usage=True)),
+    UIStream(chat=chat(usage=True)),
+    UIStream(chat=chat(usage=True, citations="markers")),
+    AGUI(ui=UIStream(chat=chat(usage=True)), thread_id="c", run_id="r"),
 ]
 
 

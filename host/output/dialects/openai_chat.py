@@ -51,11 +51,21 @@ TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are s
 
 
 @dataclass(frozen=True)
+class Noted:
+    """A citation in the text as it is sent: code points, `end` exclusive."""
+
+    marker: str
+    item: Item
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Sent:
     """The state of the fold. `label` is shown in the place of `marker`, whose text comes next;
     `open` are searches and tools under way, `finish` is set when the answer is complete. `writer`
     is the hook's message that the last text belongs to ("": the answer), `tail` its end.
-    `annotations` are those that are not sent yet, `annotated` is the number of all."""
+    `annotations` are those that are not sent yet, `annotated` is the number of those that are."""
 
     length: int = 0
     writer: str = ""
@@ -63,7 +73,7 @@ class Sent:
     numbers: Numbers = Numbers()
     names: tuple[str, ...] = ()
     annotated: int = 0
-    annotations: tuple[dict[str, Any], ...] = ()
+    annotations: tuple[Noted, ...] = ()
     marker: str = ""
     label: str = ""
     cited: Item | None = None
@@ -157,8 +167,8 @@ class OpenAIChat:
     def _text(self, state: Sent, delta: str) -> tuple[Sent, Sequence[Piece]]:
         if not state.marker:
             return self._sent(state, delta)
-        before, marker, after = delta.partition(state.marker)
-        item, label = state.cited, state.label
+        cited, item, label = state.marker, state.cited, state.label
+        before, marker, after = delta.partition(cited)
         cleared = replace(state, marker="", label="", cited=None)
         if not marker:
             return self._sent(cleared, delta)
@@ -167,9 +177,8 @@ class OpenAIChat:
             return sent, pieces
         # Offsets count the text as sent, in which the label has replaced the marker.
         start = sent.length - len(label) - len(after)
-        annotation = self._annotation(state.annotated, item, start, start + len(label))
-        noted = (*state.annotations, annotation)
-        return replace(sent, annotated=state.annotated + 1, annotations=noted), pieces
+        noted = Noted(cited, item, start, start + len(label))
+        return replace(sent, annotations=(*state.annotations, noted)), pieces
 
     def _sent(self, state: Sent, text: str, writer: str = "") -> tuple[Sent, Sequence[Piece]]:
         """Send text. A hook's message and the answer beside it are paragraphs of their own."""
@@ -197,12 +206,12 @@ class OpenAIChat:
         source = openwebui.source(event.item, name, url)
         return replace(cited, names=(*state.names, name)), (self._event(source),)
 
-    def _annotation(self, index: int, item: Item, start: int, end: int) -> dict[str, Any]:
+    def _annotation(self, index: int, noted: Noted) -> dict[str, Any]:
         citation = {
-            "url": address(item, self.public_url),
-            "title": item.title,
-            "start_index": start,
-            "end_index": end,
+            "url": address(noted.item, self.public_url),
+            "title": noted.item.title,
+            "start_index": noted.start,
+            "end_index": noted.end,
         }
         # SDKs join lists of deltas by `index`: an entry without one, or sent twice, fails there.
         return {"index": index, "type": "url_citation", "url_citation": citation}
@@ -213,7 +222,7 @@ class OpenAIChat:
         after = hook_messages.step(state.messages, event)
         held = replace(state, messages=after)
         now = after.get(event.message_id)
-        if now is None or not _is_text(now.message):
+        if now is None or not is_text(now.message):
             return held, ()
         text, _ = hook_messages.added_text(state.messages.get(event.message_id), now)
         return self._sent(held, text, event.message_id)
@@ -251,8 +260,12 @@ class OpenAIChat:
     def _all_annotated(self, state: Sent) -> tuple[Sent, list[Piece]]:
         if not state.annotations:
             return state, []
-        chunk = self._chunk({"annotations": list(state.annotations)})
-        return replace(state, annotations=()), [chunk]
+        listed = [
+            self._annotation(index, noted)
+            for index, noted in enumerate(state.annotations, state.annotated)
+        ]
+        sent = replace(state, annotations=(), annotated=state.annotated + len(listed))
+        return sent, [self._chunk({"annotations": listed})]
 
     def _ended(self, state: Sent, event: StreamEnd) -> tuple[Sent, Sequence[Piece]]:
         # Models and hooks name others, which clients of this API do not know.
@@ -370,7 +383,8 @@ def _drop_index(annotation: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in annotation.items() if key != "index"}
 
 
-def _is_text(message: Any) -> bool:
+def is_text(message: Any) -> bool:
+    """Return whether a hook's message is shown as text."""
     if isinstance(message, dict):
         return message.get("type") in TEXTS
     return isinstance(message, str)

@@ -7,6 +7,7 @@ from groundhook.core.types.chats import Feedback
 from groundhook.host.output.dialects.native import Answer
 from groundhook.host.server.api import chats as chat_api
 from groundhook.host.server.api import embeddings as embeddings_api
+from groundhook.host.server.api import front_ends as front_end_api
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import openai as openai_api
 from groundhook.host.server.api import responses as responses_api
@@ -15,6 +16,7 @@ from groundhook.host.server.api import tools as tool_api
 from groundhook.host.server.api import turns as turn_api
 from groundhook.host.server.api.chats import Again, ChatChanges, ChatTurn, NewChat
 from groundhook.host.server.api.embeddings import EmbeddingsRequest
+from groundhook.host.server.api.front_ends import RunRequest, UIChatRequest
 from groundhook.host.server.api.meta import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.api.openai import ChatRequest
 from groundhook.host.server.api.responses import ResponseRequest
@@ -40,6 +42,7 @@ STREAM_QUERY = (
     ("trace", "`1`: with the steps of the turn; for the scope `author`"),
     VIEW_QUERY,
 )
+STYLE_QUERY = (("citations", "`numbers`, `links`, `markers` or `none`: how they are shown"),)
 BRANCH_QUERY = (
     ("limit", "only the last messages, 1–200; `earlier` says whether others come before them"),
     ("before", "id of a message: only those before it"),
@@ -143,6 +146,39 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         scope="chat",
         query=LOCALE_QUERY,
         answer=AssistantInfo,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/assistants/{assistant}/chat",
+        handler=front_end_api.ui_chat,
+        about="A turn as a UI message stream of the AI SDK (`useChat`).",
+        scope="chat",
+        body=UIChatRequest,
+        query=STYLE_QUERY,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/assistants/{assistant}/chat/{chat}/stream",
+        handler=front_end_api.ui_resume,
+        about="The stream of the chat's turn that is under way, from its beginning; 204: none is.",
+        scope="chat",
+        query=STYLE_QUERY,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/assistants/{assistant}/chat/{chat}/stop",
+        handler=front_end_api.ui_stop,
+        about="Stop the chat's turn that is under way: 202, or 200 if none is.",
+        scope="chat",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/assistants/{assistant}/ag-ui",
+        handler=front_end_api.ag_ui,
+        about="A turn as a run of AG-UI.",
+        scope="chat",
+        body=RunRequest,
+        query=STYLE_QUERY,
     ),
     Endpoint(
         method="GET",

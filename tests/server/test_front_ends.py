@@ -1,0 +1,221 @@
+"""Front ends over HTTP: the AI SDK's chats are kept, resumed and stopped; runs of AG-UI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.conftest import OTHER, READER, Serve, Served
+
+CHAT = "/api/assistants/tea/chat"
+
+
+def message(role: str, text: str, id: str = "u1") -> dict[str, Any]:
+    return {"id": id, "role": role, "parts": [{"type": "text", "text": text}]}
+
+
+def sent(answer: httpx.Response) -> list[dict[str, Any]]:
+    """The chunks of a stream."""
+    assert answer.status_code == 200, answer.text
+    data = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(each) for each in data if each != "[DONE]"]
+
+
+def text_of(chunks: Sequence[dict[str, Any]]) -> str:
+    return "".join(each["delta"] for each in chunks if each["type"] == "text-delta")
+
+
+def id_of(chunks: Sequence[dict[str, Any]]) -> str:
+    return str(chunks[0]["messageId"])
+
+
+def scripted(*entries: Any) -> dict[str, str]:
+    connector = {"label": "Script", "type": "scripted", "options": {"script": [*entries]}}
+    return {
+        "connectors/script.conn.yao": json.dumps(connector),
+        "assistants/plain/package.yao": '{ "name": "Plain", "connector": "script" }',
+    }
+
+
+def test_a_stream_has_the_headers_and_chunks_of_the_sdk(served: Served) -> None:
+    with served.client() as client:
+        body = {"id": "page-chat", "messages": [message("user", "all teas")]}
+        answer = client.post(CHAT, json=body)
+        assert answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.text.endswith("data: [DONE]\n\n")
+        chunks = sent(answer)
+        assert text_of(chunks) == "Two teas [1], ☕ and [2], [1]."
+        sources = [each for each in chunks if each["type"] == "source-url"]
+        assert [source["title"] for source in sources] == ["Assam", "Sencha"]
+        assert client.get(sources[0]["url"]).status_code == 200
+        linked = sent(client.post(CHAT, params={"citations": "links"}, json=body | {"id": ""}))
+        assert "[[1]](http" in text_of(linked)
+        assert "messageId" not in linked[0]
+        shown = client.get("/api/chats/page-chat").json()["messages"]
+        assert [each["role"] for each in shown] == ["user", "assistant"]
+        assert shown[1]["id"] == id_of(chunks)
+        assert client.delete("/api/chats/page-chat").status_code == 204
+
+
+def test_the_store_has_the_history_and_a_page_edits_and_regenerates_in_it(serve: Serve) -> None:
+    files = scripted(
+        "One.", {"text": "Two.", "expect": "One."}, "Another two.", "Edited two.", "Edited one."
+    )
+    path = "/api/assistants/plain/chat"
+    with serve(files) as served, served.client() as client:
+
+        def ask(*messages: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
+            return sent(client.post(path, json={"id": "c1", "messages": messages, **more}))
+
+        def branch() -> list[str]:
+            return [
+                each["answer"]["content"] if each["answer"] else each["content"]
+                for each in client.get("/api/chats/c1").json()["messages"]
+            ]
+
+        first = ask(message("user", "1?"))
+        # What the page says that the assistant said is its own memory, not the chat's.
+        history = [message("user", "1?"), message("assistant", "I lied", id_of(first))]
+        second = ask(*history, message("user", "2?"))
+        assert branch() == ["1?", "One.", "2?", "Two."]
+        again = {"trigger": "regenerate-message", "messageId": id_of(second)}
+        ask(*history, message("user", "2?"), **again)
+        assert branch() == ["1?", "One.", "2?", "Another two."]
+        ask(*history, message("user", "2, edited?"), messageId="u1")
+        assert branch() == ["1?", "One.", "2, edited?", "Edited two."]
+        ask(message("user", "1, edited?"), messageId="u1")
+        assert branch() == ["1, edited?", "Edited one."]
+
+
+def test_a_turn_goes_on_when_its_page_leaves_and_is_resumed_and_stopped_by_its_owner(
+    serve: Serve,
+) -> None:
+    path = "/api/assistants/late/chat"
+    with serve() as served, served.client() as client, served.client(OTHER) as other:
+        assert client.get(f"{path}/c1/stream").status_code == 204  # no such chat yet
+        body = {"id": "c1", "messages": [message("user", "?")]}
+        with client.stream("POST", path, json=body) as answer:
+            first = next(line for line in answer.iter_lines() if line.startswith("data: "))
+        assert other.get(f"{path}/c1/stream").status_code == 204
+        assert other.post(f"{path}/c1/stop").json() == {"stopped": False}
+        busy = client.post(path, json=body)
+        assert (busy.status_code, busy.json()["code"]) == (409, "chat_busy")
+        with client.stream("GET", f"{path}/c1/stream") as resumed:
+            lines = resumed.iter_lines()
+            assert next(line for line in lines if line.startswith("data: ")) == first
+            stopped = client.post(f"{path}/c1/stop")
+            assert (stopped.status_code, stopped.json()["stopped"]) == (202, True)
+            rest = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        assert rest[-1]["type"] == "abort"
+        assert client.get(f"{path}/c1/stream").status_code == 204
+        assert client.post(f"{path}/c1/stop").status_code == 200
+        [shown] = client.get("/api/chats/c1").json()["messages"][1:]
+        assert shown["answer"]["errors"][0]["code"] == "stopped"
+
+
+def test_a_caller_without_chats_is_answered_from_the_pages_own_messages(served: Served) -> None:
+    with served.client(READER) as client:
+        history = [message("user", "1?"), message("assistant", ""), message("user", "all teas")]
+        chunks = sent(client.post(CHAT, json={"id": "c1", "messages": history}))
+        assert "messageId" not in chunks[0]
+        assert text_of(chunks).startswith("Two teas")
+        assert client.get(f"{CHAT}/c1/stream").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("change", "about"),
+    [
+        ({"messages": []}, "messages: the last one should be a question"),
+        ({"messages": [message("assistant", "x")]}, "messages: the last one"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "messages[0].parts"),
+        ({"messages": [message("tool", "x")]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "parts": [{"type": "text"}]}]}, "parts[0].text"),
+        ({"messages": [{"role": "user", "parts": [{"type": "file"}]}]}, "parts[0].url"),
+        ({"trigger": "resume"}, "trigger"),
+        ({"mesages": []}, "mesages"),
+        ({"trigger": "regenerate-message", "messages": [], "id": "none"}, "messages"),
+    ],
+)
+def test_what_is_no_request_of_the_sdk_says_why(
+    served: Served, change: dict[str, Any], about: str
+) -> None:
+    body = {"id": "", "messages": [message("user", "?")], **change}
+    with served.client() as client:
+        answer = client.post(CHAT, json=body)
+    assert answer.status_code == 400, answer.text
+    assert about in answer.json()["detail"]
+
+
+def run_input(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+    base = {"threadId": "th", "runId": "r1", "state": {}, "tools": [], "context": []}
+    return {**base, "messages": list(messages), "forwardedProps": {}, **more}
+
+
+def user(text: Any) -> dict[str, Any]:
+    return {"id": "u1", "role": "user", "content": text}
+
+
+def test_a_run_of_ag_ui_is_answered_with_sources(served: Served) -> None:
+    with served.client() as client:
+        events = sent(client.post("/api/assistants/tea/ag-ui", json=run_input(user("all teas"))))
+    assert (events[0]["type"], events[0]["threadId"]) == ("RUN_STARTED", "th")
+    text = "".join(each["delta"] for each in events if each["type"] == "TEXT_MESSAGE_CONTENT")
+    assert text == "Two teas [1], ☕ and [2], [1]."
+    names = [each["name"] for each in events if each["type"] == "CUSTOM"]
+    assert names.count("groundhook.source") == 2
+    assert events[-1]["outcome"] == {"type": "success"}
+
+
+PICK = {"name": "pick", "description": "Pick a colour", "parameters": {"type": "object"}}
+
+
+def test_a_tool_of_the_page_is_called_and_its_result_continues_the_run(serve: Serve) -> None:
+    call = {"tool_calls": [{"name": "pick", "arguments": {"of": "tea"}}]}
+    files = scripted(call, {"text": "Green it is.", "expect": "green"})
+    path = "/api/assistants/plain/ag-ui"
+    with serve(files) as served, served.client() as client:
+        first = sent(client.post(path, json=run_input(user("?"), tools=[PICK])))
+        started = next(each for each in first if each["type"] == "TOOL_CALL_START")
+        id = started["toolCallId"]
+        function = {"name": "pick", "arguments": "{}"}
+        called = [{"id": id, "type": "function", "function": function}]
+        own = {"id": "own", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+        answered = {"id": "a1", "role": "assistant", "toolCalls": [own, *called]}
+        result = {"id": "t1", "role": "tool", "toolCallId": id, "content": "green"}
+        found = {"id": "t0", "role": "tool", "toolCallId": "own", "content": "of the assistant"}
+        history = [user("?"), answered, found, result]
+        last = sent(client.post(path, json=run_input(*history, tools=[PICK])))
+        assert last[-1]["outcome"] == {"type": "success"}
+        lost = client.post(path, json=run_input(user("?"), result, tools=[PICK]))
+        assert lost.status_code == 400
+        assert "tool_call_id" in lost.json()["detail"]
+        half = client.post(path, json=run_input(*history[:2], user("?"), tools=[PICK]))
+        assert half.status_code == 400
+        assert "its result does not follow" in half.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "about"),
+    [
+        ({"messages": []}, "messages"),
+        ({"threadId": ""}, "threadId"),
+        ({"context": [{"value": 1}]}, "context[0].value"),
+        ({"messages": [user([{"type": "audio"}])]}, "messages[0].content[0].type"),
+        ({"messages": [user([{"type": "image"}])]}, "source"),
+        ({"messages": [{"role": "assistant", "toolCalls": ["x"]}]}, "messages"),
+        ({"tools": [{"description": "x"}]}, "tools[0].function.name"),
+        ({"forwardedProps": {"search": "maybe"}}, "forwardedProps.search"),
+    ],
+)
+def test_what_is_no_run_of_ag_ui_says_why(
+    served: Served, change: dict[str, Any], about: str
+) -> None:
+    with served.client() as client:
+        answer = client.post("/api/assistants/tea/ag-ui", json={**run_input(user("?")), **change})
+    assert answer.status_code == 400, answer.text
+    assert about in answer.json()["detail"]
