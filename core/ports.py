@@ -1,9 +1,9 @@
 """The extension points of Groundhook: one narrow Protocol for each. Built-ins use the same ones.
 
 A search source is a `Handler`, a reranker a `Reranker`, a language model a `Connector`, an
-embedding model an `Embedder`. `Delegates` are assistants and MCP tools that do a step for one of
-them. All take and return values of Groundhook and raise only errors of `core.errors`. The
-ports of toolkits are in `core.tool_ports`, that of the hook engine in `core.hook_engine`.
+embedding model an `Embedder`. `Delegates` are the models, assistants and MCP tools that do a step
+for one of them. All take and return values of Groundhook and raise only errors of `core.errors`.
+The ports of toolkits are in `core.tool_ports`, that of the hook engine in `core.hook_engine`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from groundhook.core.types.turn import (
     Message,
     Usage,
 )
-from groundhook.core.types.uses import JsonReply, Use
+from groundhook.core.types.uses import JsonReply, ModelPrompt, Use
 from groundhook.core.types.web import WebAnswer
 
 Warn = Callable[[str, str], Awaitable[None]]  # code, message
@@ -58,7 +58,8 @@ def accept_any(_answer: object) -> str:
 
 
 class Delegates(Protocol):
-    """Assistants and MCP tools that do a step in place of the built-in, as `uses.*` names them."""
+    """Language models, assistants and MCP tools that do a step in place of the built-in, as
+    `uses.*` names them."""
 
     async def ask(
         self,
@@ -71,12 +72,15 @@ class Delegates(Protocol):
         hint: str = "",
         wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
+        prompt: ModelPrompt | None = None,
     ) -> Answer:
-        """Return the answer of `doer` (`<assistant-id>` or `mcp:<server>[.<tool>]`).
+        """Return the answer of `doer` (`connector:<id>`, `<assistant-id>` or
+        `mcp:<server>[.<tool>]`).
 
         `timeout_ms` is the deadline of all `tries` together. `wrong` returns the problem of an
         answer of the right shape ("": none); the next try receives it. `hint` names the setting of
-        the deadline. Raises only DelegateError: the caller warns and does the step itself."""
+        the deadline. `prompt` is what a language model gets in place of the request as JSON. Raises
+        only DelegateError: the caller warns and does the step itself."""
         ...
 
 
@@ -94,6 +98,7 @@ class NoDelegates:
         hint: str = "",
         wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
+        prompt: ModelPrompt | None = None,
     ) -> Answer:
         """Return nothing: always raises DelegateError."""
         raise DelegateError(f"{use.name} by {doer!r} failed: there are no delegates outside a host")

@@ -51,9 +51,7 @@ class KeywordSettings(Value):
         default="auto",
         description="Language of questions, such as `en`, `pt-BR` or `thai`, or `auto`",
     )
-    timeout_ms: int = Field(
-        default=3000, ge=1, description="Deadline of an assistant or MCP tool in `uses.keyword`"
-    )
+    timeout_ms: int = Field(default=3000, ge=1, description="Deadline of what `uses.keyword` names")
 
 
 class QuerySettings(Value):
@@ -70,7 +68,7 @@ class QuerySettings(Value):
     timeout_ms: int = Field(
         default=6000,
         ge=1,
-        description="Deadline of an assistant or MCP tool in `uses.query`, in all tries",
+        description="Deadline of what `uses.query` names, in all tries",
     )
 
 
@@ -80,7 +78,7 @@ class RewriteSettings(Value):
     timeout_ms: int = Field(
         default=1500,
         ge=1,
-        description="Deadline of a connector, assistant or MCP tool in `uses.rewrite`",
+        description="Deadline of what `uses.rewrite` names",
     )
 
 
@@ -173,22 +171,26 @@ class SearchSettings(Sources):
 
 
 class UsesSettings(Value):
-    """The part that does each step: `builtin`, an assistant's id, or `mcp:<server>[.<tool>]`.
+    """The part that does each step: `builtin`, `connector:<id>` (a language model), an assistant's
+    id, or `mcp:<server>[.<tool>]`.
     `disabled` switches searches off: all of them (`search`) or those of one type."""
 
     rewrite: str = Field(
         default="builtin",
-        description=(
-            "Rewrites follow-ups as self-contained questions; also `connector:<id>`, a language"
-            " model, and `disabled`"
-        ),
+        description="Rewrites follow-ups as self-contained questions; also `disabled`",
     )
-    keyword: str = "builtin"
+    keyword: str = Field(default="builtin", description="Chooses the words of a web search")
     query: str = Field(
-        default="builtin", validation_alias=AliasChoices("query", "querydsl", "query_dsl")
+        default="builtin",
+        validation_alias=AliasChoices("query", "querydsl", "query_dsl"),
+        description="Reads questions to databases",
     )
-    rerank: str = "builtin"
-    web: str = "builtin"
+    rerank: str = Field(
+        default="builtin", description="Orders what was found; also the name of a plug-in's part"
+    )
+    web: str = Field(
+        default="builtin", description="Searches the web; no language model can do this alone"
+    )
     kb: Literal["builtin", "disabled"] = "builtin"
     db: Literal["builtin", "disabled"] = "builtin"
     search: str = Field(
@@ -199,10 +201,7 @@ class UsesSettings(Value):
     default: str = Field(default="", json_schema_extra=_unread("a request names its assistant"))
     title: str = Field(
         default="builtin",
-        description=(
-            "Of kept conversations; `builtin`: the first words of the question; also"
-            " `connector:<id>`, a language model"
-        ),
+        description="Of kept conversations; `builtin`: the first words of the question",
     )
     vision: str = Field(
         default="", json_schema_extra=_unread("images go to the assistant's connector")

@@ -1,5 +1,5 @@
-"""Reranking by an assistant or an MCP tool: `search.rerank` with the type `agent` or `mcp`, and
-`uses.rerank`."""
+"""Reranking by a language model, an assistant or an MCP tool: `search.rerank` with the type `agent`
+or `mcp`, and `uses.rerank`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _TIMEOUT = "search.rerank.timeout_ms"
 
 @dataclass(frozen=True)
 class DelegatedReranker:
-    """A `core.ports.Reranker` that calls the assistant or tool named in `options`. If the
+    """A `core.ports.Reranker` that calls the assistant, model (`connector:<id>` in place of an
+    assistant) or tool named in `options`. If the
     answer has a score of its own for each of its items, the scores are used as they are; otherwise
     the answer is an order, and the scores are chosen to produce that order."""
 

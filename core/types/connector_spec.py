@@ -10,6 +10,8 @@ from groundhook.core.types.base import Value
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.serialisation import Headers, WebAddress
 
+EXTRACTIVE = "extractive"  # the type of the connector that only quotes sources
+
 
 def _make_capabilities(value: Any) -> Any:
     return dict.fromkeys(value, True) if isinstance(value, (list, tuple)) else value

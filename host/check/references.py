@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from groundhook.core.errors import UnknownName
+from groundhook.core.errors import HostError, UnknownName
 from groundhook.core.extras import reranker_hint
 from groundhook.core.problems import Problem, problems_of
 from groundhook.core.settings import BY_CONNECTOR, DISABLED, UsesSettings
+from groundhook.core.types.base import dotted
+from groundhook.core.types.connector_spec import EXTRACTIVE
 from groundhook.core.types.search import SEARCH_TYPES
 from groundhook.core.types.servers import parse_listed
 from groundhook.core.types.toolkit_listing import parse_listed_toolkits
@@ -55,8 +58,8 @@ class References:
             if isinstance(names, list):
                 for number, name in enumerate(names):
                     yield from self._check_name((*path, number), noun, name)
-            else:
-                yield from self._check_name(path, noun, names)
+            elif isinstance(names, str):
+                yield from self.check_delegate(path, noun, names)
         uses = self._find_value(("uses",))
         for step, value in uses.items() if isinstance(uses, Mapping) else ():
             yield from self._check_uses(("uses", step), value)
@@ -99,9 +102,6 @@ class References:
             return
         if value == DISABLED and path[-1] in ("search", "rewrite", *SEARCH_TYPES):
             return
-        if path[-1] in ("rewrite", "title") and value.startswith(BY_CONNECTOR):
-            yield from self._check_name(path, "connector", value.removeprefix(BY_CONNECTOR))
-            return
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
         if isinstance(extra, dict) and isinstance(hint := extra.get("unread"), str):
             yield Problem(
@@ -111,7 +111,7 @@ class References:
                 hint,
                 "unread",
             )
-        elif path[-1] == "rerank" and not value.startswith("mcp:"):
+        elif path[-1] == "rerank" and not value.startswith(("mcp:", BY_CONNECTOR)):
             yield from self._check_reranker(path, value)
         else:
             yield from self.check_delegate(path, "assistant", value)
@@ -128,8 +128,11 @@ class References:
             yield from self.check_delegate(path, "web search provider", name)
 
     def check_delegate(self, path: Path, noun: str, name: str) -> Iterator[Problem]:
-        """Yield the problem with the name of a step's delegate: `noun` by name, or
-        `mcp:<server>[.<tool>]`, either part of which may have dots."""
+        """Yield the problem with the name of a step's delegate: `noun` by name, `connector:<id>`,
+        or `mcp:<server>[.<tool>]`, either part of which may have dots."""
+        if name.startswith(BY_CONNECTOR):
+            yield from self._check_model(path, name.removeprefix(BY_CONNECTOR))
+            return
         if not name.startswith("mcp:"):
             yield from self._check_name(path, noun, name)
             return
@@ -139,6 +142,21 @@ class References:
         yield from self._check_name(
             path, "MCP server", server if self._is_server(server) else whole
         )
+
+    def _check_model(self, path: Path, name: str) -> Iterator[Problem]:
+        """Yield the problem with a language model that does a step."""
+        place = self.layer.place(path)
+        if path[-1] in ("web", "provider"):
+            message = f"{dotted(path)!r}: a language model alone cannot search the web"
+            yield Problem("error", message, place, "name an assistant or an MCP tool")
+            return
+        yield from self._check_name(path, "connector", name)
+        with suppress(HostError):  # an unknown name, or a wrong file, is reported by its own check
+            spec = self.app.connector(self.app.connector_id(self.owner, name))
+            if spec.type == EXTRACTIVE:
+                message = f"{dotted(path)!r}: the connector {name!r} is no language model"
+                hint = "it only quotes sources: name one of another type"
+                yield Problem("error", message, place, hint)
 
     def _is_server(self, name: str) -> bool:
         return name in self.app.servers or f"agents.{self.owner}.{name}" in self.app.servers

@@ -25,7 +25,8 @@ def choose(
     options: RerankSettings, uses: str, registered: Container[str]
 ) -> tuple[str, RerankSettings]:
     """Return the reranker's name in the registry, and its options. Without a type in the options
-    `uses` chooses: `builtin`, a plug-in's name, `mcp:<server>[.<tool>]`, or an assistant."""
+    `uses` chooses: `builtin`, a plug-in's name, `mcp:<server>[.<tool>]`, `connector:<id>`, or an
+    assistant."""
     kind = options.type
     assistant = (
         uses

@@ -1,29 +1,23 @@
-"""Whole answers of language models: for tools (`core.tool_ports.Models`), and for steps that a
-model does (`connector:<id>`)."""
+"""Whole answers of language models: for tools, and for steps that a model does (`connector:<id>`):
+`core.tool_ports.Models`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import anyio
-from pydantic import ValidationError
-
-from groundhook.core.errors import DelegateError, ModelTruncated
+from groundhook.core.errors import ModelTruncated
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.ports import Connector, ModelCall
 from groundhook.core.readers.json_in_text import extract_json_aside
 from groundhook.core.tool_ports import ModelReply
 from groundhook.core.trace import span
-from groundhook.core.types.delegation import Answer, Request
 from groundhook.core.types.turn import Message
-from groundhook.core.types.uses import JsonReply, Use
+from groundhook.core.types.uses import JsonReply
 from groundhook.host.config.packages import App
 from groundhook.host.llm.deltas import answering
 from groundhook.host.turn.answer import Draft, step
-from groundhook.host.turn.endings import LENGTH
 
 
 @dataclass(frozen=True)
@@ -72,35 +66,3 @@ class AppModels:
             finish_reason=finished.finish_reason,
             usage=finished.usage,
         )
-
-
-async def step_by_model(
-    models: AppModels,
-    connector: str,
-    use: Use[Request, Answer],
-    ask: Request,
-    *,
-    task: str,
-    timeout_ms: int,
-    max_tokens: int,
-    hint: str = "",
-) -> Answer:
-    """Return the answer of one short call of a language model to a step. `task` is its prompt,
-    without the format of the answer; `hint` names the setting of the deadline. Raises
-    DelegateError, and what the model raises."""
-    messages = (
-        Message(role="system", content=f"{task} {use.reply}"),
-        Message(role="user", content=json.dumps(ask.model_dump(), ensure_ascii=False)),
-    )
-    problem = f"no answer within {timeout_ms} ms"
-    with unwrap_exception_groups(), anyio.move_on_after(timeout_ms / 1000):
-        reply = await models.complete(
-            connector, messages, answer=use.json_reply, temperature=0, max_tokens=max_tokens
-        )
-        try:
-            return use.answers.model_validate(reply.data)
-        except ValidationError:
-            problem = "its answer does not have the step's format"
-            if reply.finish_reason == LENGTH:
-                problem, hint = f"its answer is cut at its limit of {max_tokens} tokens", ""
-    raise DelegateError(f"{use.name} by the model {connector!r} failed: {problem}", hint=hint)

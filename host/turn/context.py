@@ -22,7 +22,7 @@ from groundhook.core.ports import (
 )
 from groundhook.core.readers.texts import TextReaders
 from groundhook.core.settings import Settings
-from groundhook.core.tool_ports import Collections
+from groundhook.core.tool_ports import Collections, ModelReply
 from groundhook.core.trace import Export
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
@@ -34,6 +34,7 @@ from groundhook.host.config.packages import App
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.tools.toolkits import ToolkitOf
+from groundhook.host.turn.completions import AppModels
 from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.host.turn.grants import Grants
 from groundhook.host.turn.outbox import Outbox
@@ -169,7 +170,8 @@ def search_scope(
 ) -> Scope:
     """Return the scope of the searches of a request.
 
-    A step that `uses.*` delegates to an assistant is a turn of that assistant under the same
+    A step that `uses.*` gives to a language model is one call of it, by its name for the assistant
+    of the request. One that it delegates to an assistant is a turn of that assistant under the same
     identity, with one message and without a search. Each of its warnings reaches `warn` once,
     however often the step runs.
     """
@@ -191,8 +193,18 @@ def search_scope(
         step = request.for_assistant(id, (Message(role="user", content=text),), search=False)
         return await call_assistant(context, replace(step, reply=reply), forward_warnings, None)
 
+    models = AppModels(context.runtime.app, request.assistant_id, context.runtime.connectors)
+
+    async def ask_model(
+        connector: str, messages: Sequence[Message], reply: JsonReply, max_tokens: int | None
+    ) -> ModelReply:
+        return await models.complete(
+            connector, messages, answer=reply, temperature=0, max_tokens=max_tokens
+        )
+
     grants = Grants(context.runtime.app, request.assistant_id)
     targets = DelegateTargets(
+        model=ask_model,
         assistant=run_step,
         server=grants.server,
         permit=grants.permit,

@@ -1,19 +1,20 @@
-"""Delegated steps: an assistant or an MCP tool does a step in place of the built-in code. Sends the
-request, validates the answer, and sends a wrong one back once.
+"""Delegated steps: a language model, an assistant or an MCP tool does a step in place of the
+built-in code. Sends the request, validates the answer, and sends a wrong one back once.
 
     answer = await scope.delegates.ask(
         KEYWORD, "workers.kw", KeywordAsk(query="…"), timeout_ms=3000
     )
 
 An assistant gets one user message that is JSON, so that its hook and its model can both read it; a
-tool gets the same as its arguments. A wrong answer is returned with the problem, for a second try.
+tool gets the same as its arguments, and a model (`connector:<id>`) a prompt made of the step. A
+wrong answer is returned with the problem, for a second try.
 This module knows nothing of turns and connections: `DelegateTargets` reaches them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic
@@ -29,6 +30,8 @@ from groundhook.core.errors import (
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.ports import ToolServers, accept_any
 from groundhook.core.readers.json_in_text import extract_json_aside
+from groundhook.core.settings import BY_CONNECTOR
+from groundhook.core.tool_ports import ModelReply
 from groundhook.core.trace import Span, span
 from groundhook.core.types.base import dotted, validation_problems
 from groundhook.core.types.delegation import (
@@ -36,8 +39,10 @@ from groundhook.core.types.delegation import (
     Request,
 )
 from groundhook.core.types.events import StreamEnd
+from groundhook.core.types.turn import Message
 from groundhook.core.types.uses import (
     JsonReply,
+    ModelPrompt,
     Use,
 )
 from groundhook.host.tools.mcp.shapes import value_of
@@ -51,27 +56,30 @@ LIMIT_HINT = "options.max_tokens of that assistant, or of its connector, sets th
 @dataclass(frozen=True)
 class RawReply:
     """A reply before validation. `by_model`: a model wrote it; `cut`: it ended at the token limit,
-    so it may not be complete."""
+    so it may not be complete, and `limit_hint` says what sets that."""
 
     value: Any
     by_model: bool = False
     cut: bool = False
+    limit_hint: str = LIMIT_HINT
 
 
-# Sends a request, which is JSON, to an assistant or a tool. Raises HostError.
+# Sends a request, which is JSON, to a model, an assistant or a tool. Raises HostError.
 Send = Callable[[dict[str, Any]], Awaitable[RawReply]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelegateTargets:
-    """Reaches the assistants and MCP servers that steps are delegated to.
+    """Reaches the models, assistants and MCP servers that steps are delegated to.
 
-    `assistant` runs a turn of an assistant with one user message, for an answer of a schema, and
-    returns its last event and its errors (empty: none). `server` returns the full id of an MCP
-    server; it raises UnknownName and ConfigError. `permit` raises NotPermitted when the target
-    (`mcp:…`) must not use that tool of that server.
+    `model` returns the whole answer of a connector to messages, for an answer of a schema, with at
+    most so many tokens (None: its own limit). `assistant` runs a turn of an assistant with one user
+    message, for an answer of a schema, and returns its last event and its errors (empty: none).
+    `server` returns the full id of an MCP server; it raises UnknownName and ConfigError. `permit`
+    raises NotPermitted when the target (`mcp:…`) must not use that tool of that server.
     """
 
+    model: Callable[[str, Sequence[Message], JsonReply, int | None], Awaitable[ModelReply]]
     assistant: Callable[[str, str, JsonReply], Awaitable[tuple[StreamEnd, str]]]
     server: Callable[[str], str]
     permit: Callable[[str, str, str], None]
@@ -95,15 +103,15 @@ class Delegates:
         hint: str = "",
         wrong: Callable[[Answer], str] = accept_any,
         tries: int = 2,
+        prompt: ModelPrompt | None = None,
     ) -> Answer:
-        """Return a valid answer of `target`, an assistant's id or `mcp:<server>[.<tool>]`. Raises
-        DelegateError."""
+        """Return a valid answer of `target`: `connector:<id>`, an assistant's id or
+        `mcp:<server>[.<tool>]`. Raises DelegateError."""
         with span("delegate", target, use=use.name) as node:
             try:
                 with unwrap_exception_groups(), anyio.move_on_after(timeout_ms / 1000):
-                    return await Delegate(use, self._send_to(use, target), wrong)(
-                        request, tries=tries
-                    )
+                    send = self._send_to(use, target, prompt)
+                    return await Delegate(use, send, wrong)(request, tries=tries)
                 problem = f"no answer within {timeout_ms} ms"
             except HostError as exc:
                 node.fail(str(exc))
@@ -111,7 +119,15 @@ class Delegates:
             node.fail(problem)
             raise DelegateError(f"{use.name} by {target!r} failed: {problem}", hint=hint)
 
-    def _send_to(self, use: Use[Any, Any], target: str) -> Send:
+    def _send_to(self, use: Use[Any, Any], target: str, prompt: ModelPrompt | None) -> Send:
+        if target.startswith(BY_CONNECTOR):
+            if not use.task:
+                raise DelegateError(
+                    "a language model alone cannot do this step",
+                    hint="name an assistant or an MCP tool",
+                )
+            connector = target.removeprefix(BY_CONNECTOR)
+            return partial(_ask_model, self._targets, connector, use, prompt)
         if not target.startswith("mcp:"):
             return partial(_ask_assistant, self._targets, target, use.json_reply)
         server, tool = self._split_server(target.removeprefix("mcp:"))
@@ -168,7 +184,7 @@ class Delegate(Generic[Request, Answer]):
             if reply.cut:
                 raise DelegateError(
                     f"the reply is cut at its token limit: {_abbreviate(reply.value)}",
-                    hint=LIMIT_HINT,
+                    hint=reply.limit_hint,
                 )
             raw = reply.value
             retry = {"retry": {"answer": _abbreviate(raw, 10 * LONGEST_SHOWN), "problem": problem}}
@@ -184,6 +200,44 @@ def _drop_echo(raw: Any, sent: Mapping[str, Any]) -> Any:
         return raw
     own = {key: value for key, value in raw.items() if key not in sent or sent[key] != value}
     return raw if len(own) == len(raw) else own
+
+
+async def _ask_model(
+    targets: DelegateTargets,
+    connector: str,
+    use: Use[Any, Any],
+    prompt: ModelPrompt | None,
+    wanted: dict[str, Any],
+) -> RawReply:
+    """Return the JSON in the answer of a model; its text where it has none. A wrong answer and its
+    problem continue the conversation."""
+    retry = wanted.get("retry")
+    if prompt is None:
+        kept = {key: wanted[key] for key in wanted if key in use.asks.model_fields}
+        prompt = ModelPrompt(
+            system=f"{use.task} {use.reply}",
+            user=json.dumps(kept, ensure_ascii=False),
+            reply=use.json_reply,
+        )
+    messages = [
+        Message(role="system", content=prompt.system),
+        Message(role="user", content=prompt.user),
+    ]
+    if retry:
+        problem = f"That cannot be used: {retry['problem']}. Answer again, with JSON alone."
+        messages += [
+            Message(role="assistant", content=retry["answer"]),
+            Message(role="user", content=problem),
+        ]
+    reply = await targets.model(connector, messages, prompt.reply, use.max_tokens)
+    return RawReply(
+        reply.text if reply.data is None else reply.data,
+        by_model=True,
+        cut=reply.finish_reason == LENGTH,
+        limit_hint=f"the step has {use.max_tokens} tokens"
+        if use.max_tokens
+        else "options.max_tokens of the connector sets the limit",
+    )
 
 
 async def _ask_assistant(

@@ -13,9 +13,10 @@ import pytest
 
 from groundhook.core.ports import Ranked, Reranker, Scope
 from groundhook.core.settings import RerankSettings, SearchSettings, UsesSettings
+from groundhook.core.tool_ports import ModelReply
 from groundhook.core.types.events import StreamEnd
 from groundhook.core.types.search import Item
-from groundhook.core.types.turn import Identity
+from groundhook.core.types.turn import Identity, Message
 from groundhook.core.types.uses import JsonReply
 from groundhook.host.turn.delegation import Delegates, DelegateTargets
 from groundhook.rerankers.delegated import DelegatedReranker
@@ -146,8 +147,8 @@ async def provider_rig(name: str, loopback: Loopback) -> AsyncIterator[Rig]:
 
 @asynccontextmanager
 async def delegated_rig(name: str) -> AsyncIterator[Rig]:
-    """An assistant or an MCP tool as `host.turn.delegation` calls it; tests/delegation has real
-    ones."""
+    """A model, an assistant or an MCP tool as `host.turn.delegation` calls it; tests/delegation has
+    real ones."""
     next_answer: list[Any] = [None]
     requests: list[Mapping[str, Any]] = []
 
@@ -155,17 +156,30 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
         requests.append(arguments)
         return next_answer[0]
 
+    async def model(
+        connector: str, messages: Sequence[Message], reply: JsonReply, max_tokens: int | None
+    ) -> ModelReply:
+        assert connector == "judge"
+        written = json.dumps(answer(json.loads(messages[1].text)))
+        return ModelReply(text=written, data=json.loads(written))
+
     async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
         return StreamEnd(content="", data=answer(json.loads(text)), finish_reason="stop"), ""
 
     targets = DelegateTargets(
+        model=model,
         assistant=assistant,
         server=lambda name: name,
         permit=lambda *_: None,
         servers=Servers(answer),
     )
     options = RerankSettings(
-        **{"type": name, "agent": "judge", "mcp": "judge", "timeout_ms": 20_000}
+        **{
+            "type": "mcp" if name == "mcp" else "agent",
+            "agent": "connector:judge" if name == "connector" else "judge",
+            "mcp": "judge",
+            "timeout_ms": 20_000,
+        }
     )
 
     def says(judged: Judged) -> None:
@@ -179,7 +193,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
     def sent() -> list[str]:
         return [entry["content"] for entry in requests[-1]["items"]]
 
-    kind: Any = name
+    kind: Any = "mcp" if name == "mcp" else "agent"
     yield Rig(
         name, DelegatedReranker(kind), options, scope_with(Delegates(targets)), says, raw, sent
     )
@@ -188,7 +202,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
 Open = Callable[[str, Loopback], Awaitable[Rig]]
 
 
-@pytest.fixture(params=[*PROVIDERS, "agent", "mcp"])
+@pytest.fixture(params=[*PROVIDERS, "agent", "mcp", "connector"])
 async def rig(request: pytest.FixtureRequest, loopback: Loopback) -> AsyncIterator[Rig]:
     """Each reranker that calls a model, an assistant or a tool."""
     name = request.param

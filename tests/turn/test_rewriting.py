@@ -137,5 +137,6 @@ async def test_a_rewriting_that_is_cut_is_not_called_slow(make_app: MakeApp) -> 
         (app / "connectors/gpt.conn.yao").write_text(connector, encoding="utf-8")
         events = await run(app, MESSAGES)
     [warning] = [event for event in of(events, "warning") if "rewriting" in event.message]
-    assert "its answer is cut at its limit of 300 tokens" in warning.message
+    assert "the reply is cut at its token limit" in warning.message
+    assert "the step has 300 tokens" in warning.message
     assert queries(events) == {BUILTIN}
