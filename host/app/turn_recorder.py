@@ -115,7 +115,7 @@ class TurnRecorder:
         if event is None:
             await self._keep_end("stopped", self._make_ending())
         elif isinstance(event, StreamEnd):
-            await self._keep_end("failed" if self._state.answer.errors else "done", [event])
+            await self._keep_end("failed" if self._state.parts.errors else "done", [event])
         else:
             self._keep(event)
             return event

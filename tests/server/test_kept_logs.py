@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from typing import Any
 
@@ -14,11 +14,15 @@ import anyio.lowlevel
 
 from groundhook import open_host
 from groundhook.core.server_settings import StreamSettings
+from groundhook.core.types.chats import Owner
 from groundhook.core.types.events import Event
+from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.output.dialects.audience import Audience
-from groundhook.host.server.turns.running import ServerTurn, TurnParameters
-from groundhook.host.server.turns.sse import SSE, NativeWriter, StreamAnswer
+from groundhook.host.output.dialects.native import Whole
+from groundhook.host.server.turns.kept_turns import kept_turn
+from groundhook.host.server.turns.running import AT_ONCE, PORTION, ServerTurn, TurnParameters
+from groundhook.host.server.turns.sse import SSE, NativeWriter, StreamAnswer, folded
 from groundhook.host.server.turns.turns import ServerTurns, open_server_turns
 from tests.conftest import MakeApp
 
@@ -37,7 +41,14 @@ APP = {
     ),
     "assistants/slow/package.yao": '{"name": "Slow", "connector": "waits"}',
     "assistants/plain/package.yao": '{"name": "Plain", "connector": "fixed"}',
+    "assistants/prints/package.yao": json.dumps(
+        {"name": "Prints", "connector": "fixed", "hooks": {"limits": {"calls": 5000}}}
+    ),
+    "assistants/prints/index.js": (
+        "function Create(ctx) { for (let n = 0; n < 3000; n++) ctx.Send(`${n}`.repeat(30)); }"
+    ),
 }
+OWNER = Owner(user="ada")
 
 
 class Body:
@@ -153,3 +164,48 @@ async def test_a_turn_that_is_over_keeps_its_events_and_nothing_of_its_request(
         assert [logged.seq for logged in running.log] == list(range(1, running.last + 1))
         assert running.log[-1].event.type == "stream_end"
         assert body() is None
+
+
+@asynccontextmanager
+async def counted() -> AsyncIterator[Callable[[], int]]:
+    """How often another task ran."""
+    times = 0
+
+    async def others() -> None:
+        nonlocal times
+        while True:
+            times += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(others)
+        yield lambda: times
+        tasks.cancel_scope.cancel()
+
+
+async def test_others_go_on_while_a_long_log_is_read_and_becomes_one_answer(
+    make_app: MakeApp,
+) -> None:
+    async with open_host(make_app(APP), environment={}) as host:
+        asked = host.conversations.stream(
+            OWNER,
+            "prints",
+            [Message(role="user", content="?")],
+            identity=Identity(user_id="ada"),
+            options=TurnOptions(),
+        )
+        async with asked as events:
+            sent = [event async for event in events]
+        async with counted() as times:
+            stored = await kept_turn(host, OWNER, sent[0].turn_id)
+            assert len(stored.log) == len(sent) > 3000
+            assert (read := times()) >= len(sent) // AT_ONCE
+            (piece,) = await folded(Whole(), Audience(), stored.log)
+            assert times() - read >= len(sent) // AT_ONCE - 1
+        assert piece.data.content == "Yes."
+        parts: list[int] = []
+        with stored.reader(0, lambda _: None) as reader:
+            while (news := await reader.next()) is not None:
+                parts.append(sum(len(each.json) for each in news))
+        assert max(parts) <= PORTION
+        assert sum(parts) == stored.log[-1].end > PORTION

@@ -44,13 +44,30 @@ from groundhook.host.search.citations.index import cited
 
 @dataclass(frozen=True)
 class Keeping:
-    """The state of the fold: the answer so far, and the citations whose text has not come yet."""
+    """The state of the fold: the answer so far, with the messages of hooks apart, since each event
+    changes one of thousands; and the citations whose text has not come yet."""
 
-    answer: KeptAnswer = KeptAnswer()
+    parts: KeptAnswer = KeptAnswer()
     announced: tuple[CitationSeen, ...] = ()
     searched: int = 0  # characters before which no announced marker can begin
     messages: hook_messages.Messages = field(default_factory=dict)
     sent_at: Mapping[str, int] = field(default_factory=dict)  # characters before each message
+
+    @property
+    def answer(self) -> KeptAnswer:
+        """The answer so far."""
+        shown = tuple(
+            KeptMessage(
+                message_id=id,
+                message=each.message,
+                block_id=each.block_id,
+                thread_id=each.thread_id,
+                ended=each.ended,
+                at=self.sent_at[id],
+            )
+            for id, each in self.messages.items()
+        )
+        return self.parts.model_copy(update={"messages": shown}) if shown else self.parts
 
 
 def kept(events: Iterable[Event]) -> KeptAnswer:
@@ -63,7 +80,7 @@ def kept(events: Iterable[Event]) -> KeptAnswer:
 
 def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for each event
     """Return the state after one more event."""
-    answer = state.answer
+    answer = state.parts
     match event:
         case Trace() | ToolProgress() | DocumentsSearchStarted() | DocumentsSearchCompleted():
             return state
@@ -103,7 +120,7 @@ def _end(state: Keeping, event: StreamEnd) -> Keeping:
     missing = {each.marker: each.missing for each in event.citations}
     return _change_answer(
         state,
-        citations=tuple(_with_missing(each, missing) for each in state.answer.citations),
+        citations=tuple(_with_missing(each, missing) for each in state.parts.citations),
         claims=event.claims,
         data=event.data,
         metadata=event.metadata,
@@ -159,7 +176,7 @@ def _with_missing(citation: KeptCitation, missing: Mapping[str, tuple[str, ...]]
 
 def _place_citations(state: Keeping) -> Keeping:
     """Place the announced citations whose markers have come."""
-    answer, announced, searched = state.answer, state.announced, state.searched
+    answer, announced, searched = state.parts, state.announced, state.searched
     if not announced:
         return state
     citations = {each.marker: each for each in answer.citations}
@@ -211,21 +228,10 @@ def _list_text_events(answer: KeptAnswer) -> Iterator[Event]:
 
 
 def _add_message(state: Keeping, event: HookMessage) -> Keeping:
-    messages = hook_messages.step(state.messages, event)
-    new = {id: len(state.answer.content) for id in messages.keys() - state.sent_at.keys()}
-    sent_at = {**state.sent_at, **new} if new else state.sent_at
-    shown = tuple(
-        KeptMessage(
-            message_id=id,
-            message=each.message,
-            block_id=each.block_id,
-            thread_id=each.thread_id,
-            ended=each.ended,
-            at=sent_at[id],
-        )
-        for id, each in messages.items()
-    )
-    return _change_answer(replace(state, messages=messages, sent_at=sent_at), messages=shown)
+    messages, sent_at = hook_messages.step(state.messages, event), state.sent_at
+    if event.action == "send" and event.message_id not in sent_at:
+        sent_at = {**sent_at, event.message_id: len(state.parts.content)}
+    return replace(state, messages=messages, sent_at=sent_at)
 
 
 # ---- searches and tools
@@ -345,4 +351,4 @@ def _tool_events(tools: tuple[KeptTool, ...]) -> Iterator[Event]:
 
 
 def _change_answer(state: Keeping, **changes: object) -> Keeping:
-    return replace(state, answer=state.answer.model_copy(update=changes))
+    return replace(state, parts=state.parts.model_copy(update=changes))

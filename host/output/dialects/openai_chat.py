@@ -363,14 +363,15 @@ def completion(pieces: Iterable[Piece]) -> dict[str, Any]:
 
 def _message(deltas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the deltas as one message."""
-    text: dict[str, str] = {"content": "", "reasoning_content": ""}
+    texts: dict[str, list[str]] = {"content": [], "reasoning_content": []}
     listed: dict[str, list[Any]] = {"annotations": [], "tool_calls": []}
     for delta in deltas:
-        for key in text:
-            text[key] += delta.get(key) or ""
+        for key, pieces in texts.items():
+            pieces.append(delta.get(key) or "")
         for key, entries in listed.items():
             entries += [_drop_index(each) for each in delta.get(key, ())]
-    given = {key: value for key, value in {**text, **listed}.items() if value}
+    joined = {key: "".join(pieces) for key, pieces in texts.items()}
+    given = {key: value for key, value in {**joined, **listed}.items() if value}
     return {
         "role": "assistant",
         "content": None if listed["tool_calls"] else "",

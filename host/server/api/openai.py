@@ -175,7 +175,7 @@ async def _completion(
 ) -> Response:
     if not await call.until_over(running):
         return Response(status_code=204)  # the client has left; nobody reads this
-    body = completion(folded(fold, call.audience(), running.log))
+    body = completion(await folded(fold, call.audience(), running.log))
     if "error" not in body:
         if certainty := body["groundhook"].get("certainty"):
             headers = {**headers, CERTAINTY: certainty}

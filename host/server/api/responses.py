@@ -38,7 +38,7 @@ from groundhook.host.server.request_body import AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.kept_turns import KeptTurn, is_read_elsewhere
 from groundhook.host.server.turns.running import ServerTurn, TurnLog, TurnParameters
-from groundhook.host.server.turns.sse import SSE, FoldWriter, folded
+from groundhook.host.server.turns.sse import SSE, FoldWriter, folded, folded_so_far
 
 PREFIX = "resp_"
 _TEXTS = ("input_text", "output_text", "text")
@@ -110,7 +110,7 @@ async def create(call: Call) -> ASGIApp:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
     if not await call.until_over(running):
         return Response(status_code=204)  # the client has left; nobody reads this
-    return _whole(call, running, fold, headers)
+    return await _whole(call, running, fold, headers)
 
 
 async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]:
@@ -137,11 +137,7 @@ async def retrieve(call: Call) -> Response:
     running = await _turn(call)
     log = await running.events_so_far()
     fold = _fold(call, running, _assistant(log), _created(running), {})
-    audience = call.audience()
-    state = fold.begin()
-    for logged in log:
-        if (seen := audience.of(logged.event)) is not None:
-            state, _ = fold.step(state, seen)
+    state, _ = await folded_so_far(fold, call.audience(), log)
     if running.over:
         return _json(fold.end(state)[-1].data["response"])
     return _json(fold.response(state, over=False))
@@ -244,10 +240,10 @@ async def _begin_kept(call: Call, wanted: ResponseRequest, asked: _Asked) -> Ser
     return await serving.begin(caller, ask, enter)
 
 
-def _whole(
+async def _whole(
     call: Call, running: ServerTurn, fold: Responses, headers: Mapping[str, str]
 ) -> Response:
-    *before, last = folded(fold, call.audience(), running.log)
+    *before, last = await folded(fold, call.audience(), running.log)
     whole = last.data["response"]
     if whole["status"] != "failed" or whole["output"]:
         return _json(whole, headers)

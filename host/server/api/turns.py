@@ -169,7 +169,7 @@ async def state(call: Call) -> Response:
     """Return whether a turn runs, and its answer so far."""
     running = await call.turn(call.request.path_params["turn"])
     log = await running.events_so_far()
-    (piece,) = folded(Whole(), call.audience(), log)
+    (piece,) = await folded(Whole(), call.audience(), log)
     text = "".join(each.event.delta for each in log if isinstance(each.event, Text))
     so_far = {} if running.over else {"content": text}
     document = {
@@ -196,7 +196,7 @@ async def answer(call: Call, running: TurnLog, after: int) -> ASGIApp:
     if "application/json" in accept and "text/event-stream" not in accept:
         if not await call.until_over(running):
             return Response(status_code=204)  # the client has left; nobody reads this
-        (piece,) = folded(Whole(), call.audience(), await running.events_so_far())
+        (piece,) = await folded(Whole(), call.audience(), await running.events_so_far())
         return Response(line(piece.data), media_type="application/json", headers=headers)
     sse = JSON_LINES not in accept
     audience = call.audience(trace=call.request.query_params.get("trace") == "1")

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.lowlevel
 from pydantic import ValidationError
 
 from groundhook.core.errors import StorageError, UnknownName
@@ -17,7 +18,7 @@ from groundhook.core.types.chats import ENDED, Owner, StoredTurn
 from groundhook.core.types.events import EVENT, Event, StreamEnd, Warned
 from groundhook.host.app.host import Host
 from groundhook.host.output.dialects.ending import ending
-from groundhook.host.server.turns.running import Logged, ServerTurn
+from groundhook.host.server.turns.running import AT_ONCE, Logged, ServerTurn, portion
 
 POLL_S = 0.1
 PATIENCE_S = 15.0  # with a store that cannot be read
@@ -87,6 +88,8 @@ class KeptTurn:
             for seq, json in enumerate(body.splitlines(keepends=True), first):
                 if seq == len(self.log) + 1:
                     self._append(*self._read(json))
+                if seq % AT_ONCE == 0:
+                    await anyio.lowlevel.checkpoint()  # a log may have a hundred thousand events
         if self.over and self.log and not isinstance(self.log[-1].event, StreamEnd):
             for event in ending((logged.event for logged in self.log), *OTHER_VERSION):
                 self._append(event, line_bytes(event))
@@ -142,9 +145,11 @@ class KeptReader:
                 over = self._turn.over  # before the read: a turn that has ended has its whole log
                 if not over:
                     await self._hold()
-                news = (await self._turn.events_so_far())[self._at :]
+                log = await self._turn.events_so_far()
                 self._read_at = time.monotonic()
-                if news:
+                if self._at < len(log):
+                    taken = log[self._at - 1].end if self._at else 0
+                    news = portion(log, self._at, taken)
                     self._at = news[-1].seq
                     return news
                 if over:

@@ -20,6 +20,7 @@ from groundhook.host.output.dialects.ending import ending
 
 OnDisconnect = Literal["stop", "continue"]
 PORTION = 256 * 1024  # bytes of events that a reader takes at once
+AT_ONCE = 256  # events that are read or folded before other tasks run
 ENDINGS = {
     "stopped": "the turn was stopped",
     "host_closed": "the server was stopped while the turn was under way",
@@ -233,20 +234,21 @@ class Reader:
             if running.over:
                 return None
             await running.arrival()
-        ready = self._portion()
+        ready = portion(running.log, self._at, self.taken)
         self._at, self.taken = ready[-1].seq, ready[-1].end
         running.took()
         return ready
 
-    def _portion(self) -> Sequence[Logged]:
-        """Return the next events, at most PORTION bytes of them and at least one."""
-        log, at = self._running.log, self._at
-        if log and log[-1].end - self.taken <= PORTION:
-            return log[at:]
-        end = at
-        while end < len(log) and log[end].end - self.taken <= PORTION:
-            end += 1
-        return log[at : max(end, at + 1)]
+
+def portion(log: Sequence[Logged], at: int, taken: int) -> Sequence[Logged]:
+    """Return the events of a log from the position `at` on, the size of the log before which is
+    `taken`: at most PORTION bytes of them and at least one."""
+    if log and log[-1].end - taken <= PORTION:
+        return log[at:]
+    end = at
+    while end < len(log) and log[end].end - taken <= PORTION:
+        end += 1
+    return log[at : max(end, at + 1)]
 
 
 def failure(running: ServerTurn) -> Failed | None:

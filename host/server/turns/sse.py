@@ -5,19 +5,20 @@ nothing is disconnected."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import anyio
+import anyio.lowlevel
 from starlette.types import Receive, Scope, Send
 
 from groundhook.core.json_lines import line_bytes
 from groundhook.core.server_settings import StreamSettings
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.fold import Fold, Piece
-from groundhook.host.server.turns.running import Logged, LogReader
+from groundhook.host.server.turns.running import AT_ONCE, Logged, LogReader
 
 State = TypeVar("State")
 
@@ -176,12 +177,26 @@ def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
-def folded(fold: Fold[State], audience: Audience, log: Iterable[Logged]) -> list[Piece]:
+async def folded(fold: Fold[State], audience: Audience, log: Sequence[Logged]) -> list[Piece]:
     """Return the pieces of a whole log."""
+    state, pieces = await folded_so_far(fold, audience, log)
+    return [*pieces, *fold.end(state)]
+
+
+async def folded_so_far(
+    fold: Fold[State], audience: Audience, log: Sequence[Logged]
+) -> tuple[State, list[Piece]]:
+    """Return the state after the events of a log, and their pieces; also after those that arrive
+    meanwhile. Other requests go on in between: a log of many short events takes seconds."""
     state = fold.begin()
     pieces: list[Piece] = []
-    for logged in log:
-        if (seen := audience.of(logged.event)) is not None:
-            state, more = fold.step(state, seen)
-            pieces += more
-    return [*pieces, *fold.end(state)]
+    done = 0
+    while done < len(log):
+        if done:
+            await anyio.lowlevel.checkpoint()
+        for logged in log[done : done + AT_ONCE]:
+            done = logged.seq
+            if (seen := audience.of(logged.event)) is not None:
+                state, more = fold.step(state, seen)
+                pieces += more
+    return state, pieces
