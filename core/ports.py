@@ -22,7 +22,7 @@ from groundhook.core.settings import (
     UsesSettings,
 )
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.core.types.delegation import Answer, Request
+from groundhook.core.types.delegation import Answer, Outline, Request
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.search import (
@@ -30,6 +30,7 @@ from groundhook.core.types.search import (
     FacetCount,
     GraphNode,
     Item,
+    KBOptions,
     RecordQuery,
     SearchAccount,
     SearchRequest,
@@ -201,6 +202,16 @@ class WebPages(Protocol):
     async def fetch_page(self, url: str, scope: Scope, /) -> Item:
         """Return a page with its whole text as content. Raises SourceError, IngestError where
         nothing can be read from it, NotPermitted for an address that is not public."""
+        ...
+
+
+@runtime_checkable
+class Outlined(Protocol):
+    """A source that knows what its collections are about."""
+
+    async def outlines(self, options: KBOptions, scope: Scope, /) -> list[Outline]:
+        """Return an outline of each collection of the options, made only of documents that the
+        identity may see and that fulfil the filter. Collections that cannot be read are omitted."""
         ...
 
 

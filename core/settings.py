@@ -73,8 +73,16 @@ class QuerySettings(Value):
 
 
 class RewriteSettings(Value):
-    """The rewriting of follow-ups as self-contained questions."""
+    """The rewriting of questions: of follow-ups as self-contained ones, and of others as search
+    words."""
 
+    first: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description=(
+            "Whether what `uses.rewrite` names also writes search words for a question that needs"
+            " nothing of the conversation; `auto`: if its search is not `sure`"
+        ),
+    )
     timeout_ms: int = Field(
         default=1500,
         ge=1,
@@ -177,7 +185,11 @@ class UsesSettings(Value):
 
     rewrite: str = Field(
         default="builtin",
-        description="Rewrites follow-ups as self-contained questions; also `disabled`",
+        description=(
+            "Rewrites follow-ups as self-contained questions, by rules; any other part also writes"
+            " search words for a question whose search is not sure (`search.rewrite.first`);"
+            " `disabled`: nothing is rewritten"
+        ),
     )
     keyword: str = Field(default="builtin", description="Chooses the words of a web search")
     query: str = Field(

@@ -35,12 +35,28 @@ class Reply(BaseModel):
 # ------------------------------------------------------------------------------------------ rewrite
 
 
+class Outline(Value):
+    """What a collection is about, as far as the asking person may read it."""
+
+    name: str = Field(description="The name of the collection")
+    description: str = Field(default="", description="Its description")
+    headings: tuple[str, ...] = Field(
+        default=(), description="Titles of its documents, and headings of its passages"
+    )
+
+
 class RewriteAsk(Value):
-    """Rewrite the last question of a conversation into a self-contained one, for a search."""
+    """Rewrite the last question of a conversation for a search: into a self-contained one, or, with
+    `collections`, into search words in the words of the texts."""
 
     query: str = Field(description="The last question, as the user wrote it")
-    earlier: tuple[str, ...] = Field(description="The questions before it, the oldest first")
+    earlier: tuple[str, ...] = Field(
+        default=(), description="The questions before it, the oldest first; none for search words"
+    )
     answer: str = Field(default="", description="The beginning of the last answer")
+    collections: tuple[Outline, ...] = Field(
+        default=(), description="What is searched, for search words; else none"
+    )
 
 
 class RewriteAnswer(Reply):
@@ -50,7 +66,7 @@ class RewriteAnswer(Reply):
         min_length=1,
         max_length=1000,
         validation_alias=AliasChoices("query", "question", "rewritten", "text"),
-        description="The question; the same one where it is self-contained",
+        description="The question; the same one where it is self-contained; or the search words",
     )
 
 

@@ -34,9 +34,13 @@ from groundhook.core.types.tables import with_account
 from groundhook.host.search import plan
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
+from groundhook.host.search.other_words import OtherWords, fuse
 from groundhook.host.search.reranking import choose, misfit, options_of
 
 Mode = Literal["all", "any", "race"]
+
+# Returns a query in other words, given what its own words found; None to leave it at that.
+FindOtherWords = Callable[[SearchRequest, SourceResult], Awaitable[OtherWords | None]]
 T = TypeVar("T")
 
 
@@ -75,6 +79,7 @@ class Searcher:
     citation_index: CitationIndex
     channel: Channel
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    other_words: FindOtherWords | None = None  # None: every query is searched as it is
     done: list[SearchResult] = field(default_factory=list)  # the results of all its searches
 
     async def search(self, request: SearchRequest, source: Origin) -> SearchResult:
@@ -91,6 +96,8 @@ class Searcher:
         ) as node:
             try:
                 found, error = await self._attempt(request, source)
+                if self.other_words is not None and error is None:
+                    found = await self._search_in_other_words(request, source, found)
                 accounted = with_account(found.items, found.account)
                 cited = tuple(self._cite(item, source) for item in accounted)
                 items = await self._rerank_own(cited, request, self._left_ms(source, began))
@@ -166,6 +173,22 @@ class Searcher:
             node.data["entries"] = [entry.explain() for entry in ranked.entries]
             node.data["dropped"] = [entry.explain() for entry in ranked.dropped]
         return ranked
+
+    async def _search_in_other_words(
+        self, request: SearchRequest, source: Origin, found: SourceResult
+    ) -> SourceResult:
+        """Return what was found, joined with what the query finds in other words, if there are
+        any. A search that fails then is a warning."""
+        assert self.other_words is not None
+        completed = self._resolve(plan.complete(request, self.settings))
+        words = await self.other_words(completed, found)
+        if words is None:
+            return found
+        again, error = await self._attempt(request.model_copy(update={"query": words.text}), source)
+        if error is not None:
+            await self.scope.warn("rewrite", f"the search in other words failed: {error}")
+            return found
+        return fuse(found, again, words, completed.limit)
 
     def _cite(self, item: Item, source: Origin) -> Item:
         """Return the item with its marker, and the weight of its source."""

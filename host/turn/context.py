@@ -31,6 +31,7 @@ from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.core.types.uses import JsonReply
 from groundhook.host.chats.memory.memory import Memory
 from groundhook.host.config.packages import App
+from groundhook.host.search.other_words import WrittenWords
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.tools.toolkits import ToolkitOf
@@ -93,6 +94,7 @@ class Runtime:
     web_configured: Callable[[Settings], bool]
     clock_is_fixed: bool = False  # `now` always returns the same time, for tests and replays
     randomness: Randomness = Randomness()
+    search_words: WrittenWords = field(default_factory=WrittenWords)
     export: Export | None = None  # of traces
 
     def trace_sender(self, channel: Channel) -> Callable[[TraceNode], None]:

@@ -171,7 +171,7 @@ class Delegate(Generic[Request, Answer]):
         for _ in range(tries):
             sent = {**wanted, **retry}
             reply = await self.send(sent)
-            raw = _drop_echo(reply.value, sent) if reply.by_model else reply.value
+            raw = _drop_echo(reply.value, sent, self.use) if reply.by_model else reply.value
             try:
                 answer = self.use.answers.model_validate(raw)
                 problem = self.wrong(answer)
@@ -191,12 +191,13 @@ class Delegate(Generic[Request, Answer]):
         raise DelegateError(f"no usable answer: {problem}; it was {_abbreviate(raw)}")
 
 
-def _drop_echo(raw: Any, sent: Mapping[str, Any]) -> Any:
+def _drop_echo(raw: Any, sent: Mapping[str, Any], use: Use[Any, Any]) -> Any:
     """Return the reply without the keys that it repeats from the request; the same value when it
-    repeats none."""
+    repeats none, and for an answer that has a value of the request, such as a question that needs
+    no rewriting."""
     if isinstance(raw, list) and raw and raw in sent.values():
         return {}
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or raw.keys() <= use.schema["properties"].keys():
         return raw
     own = {key: value for key, value in raw.items() if key not in sent or sent[key] != value}
     return raw if len(own) == len(raw) else own

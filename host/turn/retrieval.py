@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 
 from groundhook.core.errors import HostError, SourceTimeout
 from groundhook.core.ports import SourceResult
+from groundhook.core.settings import DISABLED
 from groundhook.core.trace import span
 from groundhook.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
 from groundhook.core.types.search import Origin, SearchRequest, SearchResult, SourceType
@@ -19,7 +20,7 @@ from groundhook.core.types.servers import parse_listed
 from groundhook.core.types.turn import CreateReturn
 from groundhook.host.search.merge import Pool
 from groundhook.host.search.plan import Plan, plan, refused
-from groundhook.host.search.searcher import run_all
+from groundhook.host.search.searcher import FindOtherWords, run_all
 from groundhook.host.turn.apis import read_api
 from groundhook.host.turn.content import (
     ApiReference,
@@ -66,8 +67,9 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
         )
     jobs: list[Job] = []
     if run.question:
+        searcher = replace(run.searcher, other_words=_find_other_words(run))
         jobs += [
-            partial(run.searcher.search, SearchRequest(type=type, query=run.question), "auto")
+            partial(searcher.search, SearchRequest(type=type, query=run.question), "auto")
             for type in decided.types
         ]
     if not refused(requested, created):
@@ -76,6 +78,16 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
         ]
     run.results += await run_all(jobs)
     return decided
+
+
+def _find_other_words(run: AssistantRun) -> FindOtherWords | None:
+    """Return what writes search words for the question; None by default."""
+    if run.settings.uses.rewrite in ("", "builtin", DISABLED):
+        return None
+    # Imported here because few assistants name a part that rewrites.
+    from groundhook.host.turn.rewriting import in_other_words
+
+    return in_other_words(run)
 
 
 def _list_resources(run: AssistantRun) -> list[ResourceReference]:

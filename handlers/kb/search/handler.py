@@ -8,6 +8,7 @@ questions of one call are embedded together, and each collection receives them t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.ports import Embedder, Scope, SourceResult
 from groundhook.core.trace import span
 from groundhook.core.types.collection_spec import CollectionSpec, EmbeddingSpec
+from groundhook.core.types.delegation import Outline
 from groundhook.core.types.filters import Filter
 from groundhook.core.types.search import FacetCount, Item, KBOptions, SearchRequest
 from groundhook.handlers.kb.access import facet_warnings, facets_of, filter_of, permitted_tenant
@@ -39,6 +41,7 @@ from groundhook.handlers.kb.search.one_collection import (
     VectorQuery,
     how_to_add,
 )
+from groundhook.handlers.kb.search.outlines import read_outline
 from groundhook.handlers.kb.search.results import SearchResults, merge_results, warn
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import VectorStore
@@ -174,6 +177,17 @@ class KBHandler:
                 hint=f"see `groundhook kb list`; {how_to_add(self._declared(collection))}",
             )
         return found[document_id]
+
+    async def outlines(self, options: KBOptions, scope: Scope, /) -> list[Outline]:
+        """Return what each collection is about, made only of documents that the identity may see
+        and that fulfil the filter. A collection that cannot be read is omitted: the search reports
+        it."""
+        outlines = []
+        for id in dict.fromkeys(options.collections or ()):
+            with suppress(HostError):
+                tenant, filter = self._limits(id, options, scope)
+                outlines.append(await read_outline(self._store, self._declared(id), tenant, filter))
+        return [outline for outline in outlines if outline is not None]
 
     # ---- steps of a search
 
