@@ -184,7 +184,7 @@ async def shortest(*asks: Callable[[], Awaitable[object]]) -> list[float]:
 async def queries(engine: Engine) -> None:
     """Rows and figures, against the same statement by hand; and rows with how many there are in
     all, against two."""
-    store = Store(engine, {"thing": MODEL}, 4096)
+    store = Store({"": (engine, 4096)}, {"thing": MODEL})
     for name, (query, text) in CASES.items():
         hand = text.replace("{brand}", BY_BRAND[engine.dialect])
 

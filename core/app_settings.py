@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from groundhook.core.types.base import Value
 from groundhook.core.types.serialisation import Headers, WebAddress
@@ -244,6 +244,9 @@ class AppKeys(Value):
     """Keys of `agent/agent.yml` for the whole app. Add a new one here."""
 
     database: DatabaseSettings = DatabaseSettings()
+    databases: dict[str, DatabaseSettings] = Field(
+        default={}, description="More databases, by the name that models have as `connection`"
+    )
     qdrant: QdrantSettings = QdrantSettings()
     kb_storage: KBStorageSettings = KBStorageSettings()
     embedders: dict[str, EmbedderSettings] = Field(
@@ -261,6 +264,14 @@ class AppKeys(Value):
     turn_timeout_ms: int = Field(
         default=120000, ge=1, description="Longest turn, without the time it waits"
     )
+
+    @field_validator("databases")
+    @classmethod
+    def _named(cls, databases: dict[str, DatabaseSettings]) -> dict[str, DatabaseSettings]:
+        for name, each in databases.items():
+            if not (name and each.url):
+                raise ValueError(f"the database {name!r} needs a name and a 'url'")
+        return databases
 
 
 class AppSettings(AppKeys):

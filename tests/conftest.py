@@ -19,7 +19,7 @@ from groundhook.core.channel import Channel
 from groundhook.core.errors import HostError
 from groundhook.core.types.events import Event
 from groundhook.core.types.model_spec import ModelSpec
-from groundhook.handlers.db.database import Database, Limits
+from groundhook.handlers.db.database import Address, Database
 from groundhook.host.config.layers import DEFAULTS
 from tests.keys import NEVER_SHOWN
 from tests.loopback.databases import NotThere, serving
@@ -48,11 +48,14 @@ _open_database = Database.__init__
 
 
 def _open_patient_database(
-    self: Database, url: str, limits: Limits, models: Mapping[str, ModelSpec]
+    self: Database, addresses: Mapping[str, Address], models: Mapping[str, ModelSpec]
 ) -> None:
-    if limits.timeout_ms == DatabaseSettings().timeout_ms:
-        limits = replace(limits, timeout_ms=PATIENT_MS)
-    _open_database(self, url, limits, models)
+    usual = DatabaseSettings().timeout_ms
+    patient = {
+        name: replace(each, timeout_ms=PATIENT_MS) if each.timeout_ms == usual else each
+        for name, each in addresses.items()
+    }
+    _open_database(self, patient, models)
 
 
 Database.__init__ = _open_patient_database  # type: ignore[method-assign]

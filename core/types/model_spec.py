@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
@@ -131,7 +131,8 @@ class ColumnSpec(Value):
         default=None, description="How its values are written for readers"
     )
     primary: bool = Field(
-        default=False, description="Whether it is the primary key, if no column has the type ID"
+        default=False,
+        description="Whether it is the primary key, or one of its columns, if none has the type ID",
     )
     length: int | None = Field(default=None, ge=1)
     precision: int | None = Field(default=None, ge=1)
@@ -163,6 +164,14 @@ class ColumnSpec(Value):
         return self
 
 
+class ThroughSpec(Value):
+    """The join table of a relation between many records and many."""
+
+    model: str = Field(description="Its model")
+    key: str = Field(description="Its column with the values of `foreign`")
+    foreign: str = Field(description="Its column with the values of `key` of the other model")
+
+
 class RelationSpec(Value):
     """A relation to another model."""
 
@@ -170,6 +179,15 @@ class RelationSpec(Value):
     model: str
     key: str = Field(description="Field of the other model")
     foreign: str = Field(description="Field of this model")
+    through: ThroughSpec | None = Field(
+        default=None, description="The join table between the two models; for hasMany"
+    )
+
+    @model_validator(mode="after")
+    def _joins_many(self) -> RelationSpec:
+        if self.through and self.type != "hasMany":
+            raise ValueError("'through' needs the type hasMany: a join table may have several rows")
+        return self
 
 
 class IndexSpec(Value):
@@ -218,6 +236,10 @@ def fill_title(title: str, texts: Mapping[str, str]) -> str:
     return " ".join(filled.split()) if has_value else ""
 
 
+def _key_columns(columns: Iterable[ColumnSpec]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns if column.primary or column.type == "ID")
+
+
 class ModelSpec(Value):
     """A database model. `columns` are without those that its options add (`TIMESTAMPS`, `DELETED`,
     `PERMISSION`).
@@ -236,21 +258,31 @@ class ModelSpec(Value):
         ),
     )
     description: str = ""
+    connection: str = Field(
+        default="", description="The database of its table, one of `databases`; empty: `database`"
+    )
     table: TableSpec
     columns: tuple[ColumnSpec, ...]
     relations: dict[str, RelationSpec] = {}
     indexes: tuple[IndexSpec, ...] = ()
     option: ModelOptions = ModelOptions()
     values: tuple[dict[str, Any], ...] = ()
+    imported: tuple[str, ...] = Field(
+        default=(),
+        description=(
+            "Columns that the table had when `groundhook db import` read it: `--update` adds only"
+            " others"
+        ),
+    )
     tags: tuple[str, ...] = Field(default=(), description=UNREAD)
     sort: int = Field(default=0, description=UNREAD)
     builtin: bool = Field(default=False, description=UNREAD)
     readonly: bool = Field(default=False, description=UNREAD)
 
     @property
-    def key(self) -> str:
-        """The primary key."""
-        return next(each.name for each in self.columns if each.primary or each.type == "ID")
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the primary key."""
+        return _key_columns(self.columns)
 
     @property
     def titled(self) -> str:
@@ -275,11 +307,11 @@ class ModelSpec(Value):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"the column {name!r} is declared twice")
-        keys = [column.name for column in columns if column.primary or column.type == "ID"]
-        if len(keys) != 1:
+        keys = _key_columns(columns)
+        if not keys or (len(keys) > 1 and any(column.type == "ID" for column in columns)):
             raise ValueError(
-                "needs exactly one primary key (a column of type 'ID', or 'primary: true'), not"
-                f" {keys or 'none'}"
+                "needs a primary key: one column of type 'ID', or 'primary: true' for each column"
+                f" of the key; not {list(keys) or 'none'}"
             )
         return columns
 

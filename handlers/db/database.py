@@ -1,4 +1,5 @@
-"""The database source of an app. Opening it is instant; the first use connects.
+"""The database source of an app, over one or several databases. Opening it is instant; the first
+use connects.
 
 Importing SQLAlchemy takes a fifth of a second. A worker thread imports it for the first search or
 load, so that neither the start of the program nor concurrent searches wait for it.
@@ -8,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
+from groundhook.core.errors import SourceNotConfigured
 from groundhook.core.ports import Clock, Scope, SourceResult
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.model_spec import ModelSpec
@@ -22,6 +24,7 @@ from groundhook.core.types.search import RecordQuery, SearchRequest
 from groundhook.core.types.tables import Exported
 
 if TYPE_CHECKING:
+    from groundhook.handlers.db.engines.engine import Engine
     from groundhook.handlers.db.handler import DBHandler
     from groundhook.handlers.db.model.importing import Import
     from groundhook.handlers.db.model.loading import Loaded
@@ -32,20 +35,23 @@ Progress = Callable[["Loaded"], None]
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of a search: milliseconds per statement, concurrent connections, and kB of a
-    result."""
+class Address:
+    """A database (`url` in SQLAlchemy's format), and the limits of searches there: milliseconds per
+    statement, concurrent connections beyond which others wait, and kB of a result beyond which rows
+    are omitted."""
 
+    url: str
     timeout_ms: int
-    connections: int
-    result_kb: int
+    connections: int = 8
+    result_kb: int = 4096
 
 
 class Database:
-    """The models of an app in one database; a `core.ports.Handler` that can also load."""
+    """The models of an app, in the databases that their `connection` names; a
+    `core.ports.Handler` that can also load. The caller closes it."""
 
-    def __init__(self, url: str, limits: Limits, models: Mapping[str, ModelSpec]) -> None:
-        self._url, self._limits, self._models = url, limits, models
+    def __init__(self, addresses: Mapping[str, Address], models: Mapping[str, ModelSpec]) -> None:
+        self._addresses, self._models = addresses, models
         self._opened: tuple[Store, DBHandler] | None = None
         self._lock = anyio.Lock()
         self._others: list[Database] = []  # from `with_declarations`, closed with this one
@@ -56,7 +62,7 @@ class Database:
         """Return the same database with other models. It is closed with this one."""
         if models is self._models:
             return self
-        other = Database(self._url, self._limits, models)
+        other = Database(self._addresses, models)
         self._others.append(other)
         return other
 
@@ -104,23 +110,29 @@ class Database:
         ]
         return store.shown, differences
 
-    async def import_models(self, url: str | None = None) -> Import:
-        """Return models for the tables of this database, or of another one. Raises SourceError."""
-        from groundhook.handlers.db.engines.engine import engine_for
+    async def import_models(self, url: str | None = None, connection: str = "") -> Import:
+        """Return models for the tables of the database of a connection, or of the one at `url`,
+        and how they differ from the app's models of these tables. Raises SourceError."""
         from groundhook.handlers.db.model.importing import read_models
+        from groundhook.handlers.db.model.tables import Tables
 
-        limits = self._limits
-        engine = engine_for(
-            url or self._url,
-            timeout_ms=limits.timeout_ms,
-            connections=1,
-            result_kb=limits.result_kb,
-        )
+        address = self._address(connection)
+        engine = _engine(replace(address, url=url or address.url, connections=1))
+        tables = Tables(self._models)
+        declared = [each for each in tables.values() if each.spec.connection == connection]
         try:
-            found: Import = await engine.inspect(read_models)
+            found: Import = await engine.inspect(lambda open: read_models(open, declared))
         finally:
             await engine.close()
         return found
+
+    def _address(self, connection: str) -> Address:
+        if connection not in self._addresses:
+            raise SourceNotConfigured(
+                f"no database {connection!r}",
+                hint=f"set databases.{connection}.url in agent/agent.yml",
+            )
+        return self._addresses[connection]
 
     async def close(self) -> None:
         """Close all connections."""
@@ -136,33 +148,25 @@ class Database:
         return self._opened
 
     def _connect(self) -> tuple[Store, DBHandler]:
-        from groundhook.handlers.db.engines.engine import engine_for
         from groundhook.handlers.db.handler import DBHandler
         from groundhook.handlers.db.store import Store
 
-        limits = self._limits
-        engine = engine_for(
-            self._url,
-            timeout_ms=limits.timeout_ms,
-            connections=limits.connections,
-            result_kb=limits.result_kb,
-        )
-        store = Store(engine, self._models, limits.result_kb)
+        places = {
+            name: (_engine(address), address.result_kb) for name, address in self._addresses.items()
+        }
+        store = Store(places, self._models)
         return store, DBHandler(store, self._models)
 
 
-def make_database(
-    url: str,
-    timeout_ms: int,
-    models: Mapping[str, ModelSpec],
-    *,
-    connections: int = 8,
-    result_kb: int = 4096,
-) -> Database:
-    """Return the models of an app in the database at `url` (SQLAlchemy's format); the caller closes
-    it. `timeout_ms` limits a statement; `connections` limits concurrent searches, and others wait;
-    `result_kb` limits a result, and rows beyond it are omitted."""
-    return Database(url, Limits(timeout_ms, connections, result_kb), models)
+def _engine(address: Address) -> Engine:
+    from groundhook.handlers.db.engines.engine import engine_for
+
+    return engine_for(
+        address.url,
+        timeout_ms=address.timeout_ms,
+        connections=address.connections,
+        result_kb=address.result_kb,
+    )
 
 
 @asynccontextmanager
@@ -173,9 +177,11 @@ async def open_database(
     *,
     connections: int = 8,
     result_kb: int = 4096,
+    others: Mapping[str, Address] | None = None,
 ) -> AsyncIterator[Database]:
-    """Open a database as `make_database` does, and close it at the end."""
-    database = make_database(url, timeout_ms, models, connections=connections, result_kb=result_kb)
+    """Open the models of an app in one database, and in `others` by name; close it at the end."""
+    own = Address(url, timeout_ms, connections, result_kb)
+    database = Database({"": own, **(others or {})}, models)
     try:
         yield database
     finally:

@@ -69,7 +69,7 @@ def describe_model(schema: Schema) -> dict[str, Any]:
     values = {
         "model": schema.id,
         "name": schema.name,
-        "key": schema.key,
+        "key": schema.keys[0] if len(schema.keys) == 1 else list(schema.keys),
         "fields": fields,
         "relations": relations,
     }

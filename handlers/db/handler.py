@@ -168,7 +168,13 @@ class DBHandler:
         SourceError, NotPermitted."""
         self._require_models([query.model])
         schema = self._store.schemas[query.model]
-        one = () if query.record_id is None else (Where(field=schema.key, value=query.record_id),)
+        one: tuple[Where, ...] = ()
+        if query.record_id is not None:
+            values = schema.key_values(query.record_id)
+            if values is None:
+                return []
+            pairs = zip(schema.keys, values, strict=True)
+            one = tuple(Where(field=name, value=value) for name, value in pairs)
         dsl = QueryDSL(
             model=query.model,
             select=query.select,

@@ -102,12 +102,15 @@ def tabulated(
 def _record(row: Record, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     schema = schemas[dsl.model]
     values = {name: to_json(value) for name, value in row.items()}
-    record_id = values[schema.key]
+    record_id = schema.record_id(values)
     title = _title_of(row, schema)
     selected = dsl.select or tuple(field.name for field in schema.visible)
-    data = {name: values[name] for name in dict.fromkeys((schema.key, *selected))}
+    data = {name: values[name] for name in dict.fromkeys((*schema.keys, *selected))}
     # Foreign keys are omitted from the text, since they mean nothing to a reader; `data` has them.
-    keys = {relation.foreign for relation in schema.relations.values()} - {schema.key, *dsl.select}
+    keys = {relation.foreign for relation in schema.relations.values()} - {
+        *schema.keys,
+        *dsl.select,
+    }
     filled = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
     lines = [
         f"{_display_name(name, schema, schemas)}:"
@@ -143,7 +146,7 @@ def _field(name: str, schema: Schema, schemas: Schemas) -> Field | None:
 
 
 def _title_of(row: Record, schema: Schema) -> str:
-    names = (schema.key, *schema.title_fields)
+    names = (*schema.keys, *schema.title_fields)
     return schema.title_of({name: written(row[name], schema.fields[name]) for name in names})
 
 
@@ -154,7 +157,7 @@ def _record_cells(
     comes first, unless the query selects it. Without a selection, foreign keys and columns without
     any value are omitted."""
     schema = schemas[dsl.model]
-    title = schema.title_fields or (schema.key,)
+    title = schema.title_fields or schema.keys
     named = set(title) <= set(dsl.select)
     columns = dsl.select or _filled_columns(rows, schema)
     names = [name for name in dict.fromkeys(columns) if named or name not in title]
@@ -162,12 +165,13 @@ def _record_cells(
     by_column = [_column_texts(rows, name, _field(name, schema, schemas)) for name in names]
     if not named:
         heads.insert(0, schema.fields[title[0]].shown if len(title) == 1 else schema.name)
-        key = schema.fields[schema.key]
+        alone = schema.titled or len(schema.keys) > 1
+        key = schema.keys[0]
         by_column.insert(
             0,
             [_title_of(row, schema) for row in rows]
-            if schema.titled
-            else _column_texts(rows, schema.key, key),
+            if alone
+            else _column_texts(rows, key, schema.fields[key]),
         )
     return heads, [list(cells) for cells in zip(*by_column, strict=True)]
 

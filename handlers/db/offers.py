@@ -55,7 +55,7 @@ class Offers:
         those related models that the identity may see. `loaded` keeps what was read."""
         schema, related = self._store.schemas[model], {}
         for relation in schema.relations.values():
-            if relation.model in self._models and self._may_see(relation.model, scope):
+            if all(self._may_see(model, scope) for model in relation.models):
                 try:
                     related[relation.name] = await self._load_values(
                         relation.model, texts, loaded, scope
@@ -88,6 +88,8 @@ class Offers:
         return loaded[model]
 
     def _may_see(self, model: str, scope: Scope) -> bool:
+        if model not in self._models:
+            return False
         try:
             permit_for(self._models[model], scope.identity)
         except NotPermitted:

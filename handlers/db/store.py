@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from groundhook.core.errors import SourceTimeout
+from groundhook.core.errors import SourceNotConfigured, SourceTimeout
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.engines.engine import Engine, render
 from groundhook.handlers.db.model import fulltext
@@ -54,13 +54,28 @@ class QueryResult:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Store:
-    """The models of an app in the database of one engine."""
+@dataclass(frozen=True)
+class Place:
+    """One database: its engine, the compiler for it, and the largest result in bytes."""
 
-    def __init__(self, engine: Engine, models: Mapping[str, ModelSpec], result_kb: int) -> None:
-        self._engine, self._models, self._max_bytes = engine, models, result_kb * 1024
+    engine: Engine
+    compiler: Compiler
+    max_bytes: int
+
+
+class Store:
+    """The models of an app, in the databases of some engines. `engines` are by the name that the
+    `connection` of a model has, each with its largest result in kB."""
+
+    def __init__(
+        self, engines: Mapping[str, tuple[Engine, int]], models: Mapping[str, ModelSpec]
+    ) -> None:
+        self._models = models
         self._tables = Tables(models)
-        self._compiler = Compiler(self._tables, engine.dialect)
+        self._places = {
+            name: Place(engine, Compiler(self._tables, engine.dialect), result_kb * 1024)
+            for name, (engine, result_kb) in engines.items()
+        }
         self._samples: OrderedDict[
             tuple[str, Permit | None], tuple[float, Samples | SourceTimeout]
         ] = OrderedDict()
@@ -72,16 +87,27 @@ class Store:
 
     @property
     def shown(self) -> str:
-        """The name of the database in messages."""
-        return self._engine.shown
+        """The names of the databases in messages."""
+        used = {spec.connection for spec in self._models.values()} or {""}
+        return ", ".join(self._places[one].engine.shown for one in self._places if one in used)
+
+    def _place(self, model: str) -> Place:
+        """Return the database of a model. Relations never leave it."""
+        connection = self._models[model].connection
+        if connection not in self._places:
+            raise SourceNotConfigured(
+                f"the model {model!r} is in the database {connection!r}, which is not configured",
+                hint=f"set databases.{connection}.url in agent/agent.yml",
+            )
+        return self._places[connection]
 
     def sql(
         self, dsl: QueryDSL, permits: Permits, limit: int, *, use_index: bool = False
     ) -> tuple[str, dict[str, Any]]:
         """Return the statement of a linted query and its bound values, as `run` executes it."""
-        return render(
-            *self._compiler.query(dsl, permits, limit, use_index=use_index), self._engine.dialect
-        )
+        place = self._place(dsl.model)
+        statement = place.compiler.query(dsl, permits, limit, use_index=use_index)
+        return render(*statement, place.engine.dialect)
 
     async def has_index(self, dsl: QueryDSL) -> bool:
         """Return whether a full-text index can serve the query: it has words, and its table has the
@@ -91,7 +117,7 @@ class Store:
         looked, there = self._indexed.get(dsl.model, (0.0, False))
         if dsl.model not in self._indexed or time.monotonic() - looked > INDEX_SECONDS:
             declared = self._tables[dsl.model]
-            there = await self._engine.inspect(
+            there = await self._place(dsl.model).engine.inspect(
                 lambda open: fulltext.is_present(open, declared.schema, declared.table)
             )
             self._indexed[dsl.model] = (time.monotonic(), there)
@@ -108,14 +134,15 @@ class Store:
     ) -> QueryResult:
         """Run a linted query; `use_index`: read the full-text index. With `count_total`, a second
         statement counts the matches beyond `limit`. Raises SourceError."""
-        statement, values = self._compiler.query(dsl, permits, limit, use_index=use_index)
+        place = self._place(dsl.model)
+        statement, values = place.compiler.query(dsl, permits, limit, use_index=use_index)
         long = any(
             field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values()
         )
 
         def work(connection: Connection) -> QueryResult:
             answer = _fetch(
-                connection, statement, values, self._max_bytes, stream=long and not dsl.computed
+                connection, statement, values, place.max_bytes, stream=long and not dsl.computed
             )
             answer = replace(answer, total=dsl.offset + len(answer.rows))
             complete = not answer.truncated and (
@@ -129,7 +156,7 @@ class Store:
                 return replace(answer, total_is_lower_bound=True)
             try:
                 total = connection.execute(
-                    self._compiler.count(dsl, permits, limit, use_index=use_index)
+                    place.compiler.count(dsl, permits, limit, use_index=use_index)
                 ).scalar_one()
             except sa.exc.OperationalError:  # most likely the timeout; the rows are complete
                 return replace(answer, total_is_lower_bound=True)
@@ -138,7 +165,7 @@ class Store:
         names = self._names(models_of(dsl, self.schemas))
         if use_index:
             names.append(fulltext.name_of(self._tables[dsl.model].table.name))
-        answer: QueryResult = await self._engine.read(work, names)
+        answer: QueryResult = await place.engine.read(work, names)
         return answer
 
     async def samples(self, model: str, permit: Permit | None) -> Samples:
@@ -152,11 +179,11 @@ class Store:
             if isinstance(known, SourceTimeout):
                 raise SourceTimeout(known.message, hint=known.hint)
             return known
-        permits = {model: permit}
+        permits, place = {model: permit}, self._place(model)
         statements: dict[str, list[sa.Select[Any]]] = {}
         for one in sampled_fields(self.schemas[model]):
-            first = self._compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
-            every = self._compiler.sample(model, one, permits, None, INDEXED_VALUES)
+            first = place.compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
+            every = place.compiler.sample(model, one, permits, None, INDEXED_VALUES)
             statements[one.name] = [every, first] if self._has_index(model, one) else [first]
 
         def work(connection: Connection) -> Samples:
@@ -168,7 +195,7 @@ class Store:
             }
 
         try:
-            samples: Samples = await self._engine.read(work, self._names([model]))
+            samples: Samples = await place.engine.read(work, self._names([model]))
         except SourceTimeout as exc:
             self._cache_samples(key, exc.with_traceback(None))
             raise
@@ -188,8 +215,9 @@ class Store:
         ]
         if not (incomplete and texts):
             return {}
+        place = self._place(model)
         statements = {
-            one.name: self._compiler.lookup(
+            one.name: place.compiler.lookup(
                 model,
                 one,
                 {model: permit},
@@ -206,7 +234,7 @@ class Store:
                 for name, one in statements.items()
             }
 
-        found: dict[str, list[str]] = await self._engine.read(work, self._names([model]))
+        found: dict[str, list[str]] = await place.engine.read(work, self._names([model]))
         return {name: values for name, values in found.items() if values}
 
     def _has_index(self, model: str, of: Field) -> bool:
@@ -229,7 +257,7 @@ class Store:
         spec = self._tables[model].spec
         self._samples.clear()
         self._indexed.clear()
-        loaded: Loaded = await self._engine.write(
+        loaded: Loaded = await self._place(model).engine.write(
             lambda connection: load_model(connection, spec, now)
         )
         return loaded
@@ -237,13 +265,14 @@ class Store:
     async def compare(self, model: str) -> list[Difference]:
         """Return the differences between a model and its table. Raises SourceError."""
         declared = self._tables[model]
-        differences: list[Difference] = await self._engine.inspect(
+        differences: list[Difference] = await self._place(model).engine.inspect(
             lambda connection: compare(connection, declared)
         )
         return differences
 
     async def close(self) -> None:
-        await self._engine.close()
+        for place in self._places.values():
+            await place.engine.close()
 
     def _names(self, models: Sequence[str]) -> list[str]:
         return [self._tables[model].table.name for model in models]

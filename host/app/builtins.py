@@ -133,16 +133,13 @@ def _make_kb(context: PluginContext) -> Handler:
 
 
 def _make_db(context: PluginContext) -> Handler:
-    from groundhook.handlers.db.database import make_database
+    from groundhook.handlers.db.database import Address, Database
 
-    settings = context.settings.database
-    database = make_database(
-        context.database_url,
-        settings.timeout_ms,
-        context.models,
-        connections=settings.connections,
-        result_kb=settings.result_kb,
-    )
+    addresses = {
+        name: Address(each.url, each.timeout_ms, each.connections, each.result_kb)
+        for name, each in context.databases.items()
+    }
+    database = Database(addresses, context.models)
     context.closing(database.close)
     return database
 

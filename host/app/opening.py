@@ -276,7 +276,7 @@ def _make_context(
         settings=app.settings,
         root=app.root,
         state=app.state,
-        database_url=app.database_url,
+        databases=app.databases,
         collections=app.collections,
         models=app.models,
         plugins=plugins,

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from groundhook.core.app_settings import AppSettings
+from groundhook.core.app_settings import AppSettings, DatabaseSettings
 from groundhook.core.errors import HostError, PluginError, UnknownName
 from groundhook.core.ports import (
     ClientOf,
@@ -71,16 +71,17 @@ HOST = Owner("Groundhook itself")  # of the built-in parts
 class PluginContext:
     """The app for which a plug-in makes its parts. `environment` has the variables of the app;
     `root` is its folder and `state` its folder for files; `collections` and `models` are the
-    declared ones, by full id. `client_of` returns a guarded web client, `embedder` the embedding
-    model of a specification, `synced` the state of a toolkit's syncs, by full id. An async function
-    passed to `closing` is awaited when the host closes."""
+    declared ones, by full id, and `databases` those of the models by their `connection`.
+    `client_of` returns a guarded web client, `embedder` the embedding model of a specification,
+    `synced` the state of a toolkit's syncs, by full id. An async function passed to `closing` is
+    awaited when the host closes."""
 
     environment: Mapping[str, str]
     child_environment: Mapping[str, str]  # of processes that read untrusted files
     settings: AppSettings
     root: Path
     state: Path
-    database_url: str
+    databases: Mapping[str, DatabaseSettings]
     collections: Mapping[str, CollectionSpec]
     models: Mapping[str, ModelSpec]
     plugins: Plugins

@@ -7,7 +7,7 @@ libraries that extract entities are looked up here, since that needs no open hos
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -27,6 +27,7 @@ from groundhook.core.types.model_spec import (
     PERMISSION,
     TIMESTAMPS,
     ModelSpec,
+    ThroughSpec,
 )
 from groundhook.core.types.server_spec import ServerSpec
 from groundhook.handlers.kb.graph.extract import (
@@ -350,6 +351,11 @@ class _Check:
                 )
         if all(row.keys() <= columns for row in model.values):
             self.found.extend(wrong_rows(model, checked))
+        known = self.app.settings.databases
+        if model.connection and model.connection not in known:
+            place = checked.place(("connection",))
+            error = UnknownName("database", model.connection, known, place=place)
+            self.found.append(Problem("error", error.message, place, error.hint, error.code))
         for name, relation in model.relations.items():
             at = ("relations", name)
             other = self._attempt(
@@ -362,6 +368,22 @@ class _Check:
                     checked.place((*at, "key")),
                     f" of {other.id!r}",
                 )
+            if other is not None and other.connection != model.connection:
+                message = f"{other.id!r} is in another database, and a query reads one"
+                self.found.append(Problem("error", message, checked.place((*at, "model"))))
+            if relation.through:
+                self._check_join_table(owner, relation.through, checked, (*at, "through"))
+
+    def _check_join_table(
+        self, owner: str, through: ThroughSpec, checked: Checked, at: Sequence[str]
+    ) -> None:
+        place = checked.place((*at, "model"))
+        table = self._attempt(self.app.resolve_model, owner, through.model, place=place)
+        columns = _list_columns(table) if table is not None else None
+        for part, name in (("key", through.key), ("foreign", through.foreign)):
+            if columns is not None and name not in columns:
+                place = checked.place((*at, part))
+                self._report_missing_column(name, columns, place, f" of {through.model!r}")
 
     def _report_missing_column(
         self, name: str, known: Collection[str], place: Place, of: str = ""

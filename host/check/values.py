@@ -90,11 +90,13 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
     """Yield the problems with the settings of the whole app in `agent/agent.yml`."""
     from groundhook.handlers.db.engines.engine import problem_of
 
-    url = _find_value(file.data, ("database", "url"))
-    if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
-        yield Problem(
-            "error", f"'database.url': {wrong.message}", file.place(("database", "url")), wrong.hint
-        )
+    more = file.data.get("databases")
+    names = more if isinstance(more, Mapping) else ()
+    for path in (("database", "url"), *(("databases", name, "url") for name in names)):
+        url = _find_value(file.data, path)
+        if isinstance(url, str) and url and (wrong := problem_of(url)) is not None:
+            message = f"{'.'.join(path)!r}: {wrong.message}"
+            yield Problem("error", message, file.place(path), wrong.hint)
     server = file.data.get("qdrant")
     if isinstance(server, Mapping) and server and not server.get("url"):
         message = (

@@ -9,7 +9,7 @@ import click
 
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
-from groundhook.host.cli import options
+from groundhook.host.cli import db_import, options
 from groundhook.host.cli.check import report_problem
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
@@ -104,41 +104,4 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
     return execute(work, report, debug=debug)
 
 
-@command.command("import", short_help="Write models for the tables of an existing database.")
-@click.argument("url", required=False)
-@options.common
-def import_(url: str | None, app: Path, as_json: bool, debug: bool) -> int:
-    """Write a model for each table of an existing database: columns, key, relations from foreign
-    keys, labels from names, and options of columns with few values.
-
-    URL is `sqlite:///shop.db`, `postgresql://…` or `mariadb://…`; without it the database of the
-    app. Tables that a model of the app declares are left alone. The database is only read.
-    """
-    report = Report(json=as_json)
-
-    async def work() -> int:
-        async with open_host(app, tune_gc=True) as host:
-            _warn_of_unread_keys(host, report)
-            found = await host.database.import_models(url)
-            declared = {spec.table.name: id for id, spec in host.app.models.items()}
-        folder = app / "models"
-        rows = []
-        for model in found.models:
-            path = folder / f"{model.id}.mod.yao"
-            if model.table in declared or path.exists():
-                rows.append((declared.get(model.table, model.id), model.table, "existed", ""))
-                continue
-            folder.mkdir(exist_ok=True)
-            path.write_text(model.text(), encoding="utf-8")
-            rows.append((model.id, model.table, "written", "; ".join(model.notes)))
-        rows += [("", table, "left out", why) for table, why in found.left_out.items()]
-        if report.json:
-            for id, name, done, note in rows:
-                report.line({"model": id, "table": name, "done": done, "note": note})
-        elif rows:
-            report.show(table(("model", "table", "", "note"), rows))
-        else:
-            report.show("The database has no tables.")
-        return 0
-
-    return execute(work, report, debug=debug)
+command.add_command(db_import.command)

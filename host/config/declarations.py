@@ -53,9 +53,9 @@ def models(
     root: Path, found: Sequence[tree.FoundPath], environment: Environment
 ) -> Catalogue[ModelSpec]:
     """Return the models."""
-    return Catalogue(
-        "model", _make_loaders("models", ModelSpec, found, root, environment), SYSTEM_MODELS
-    )
+    loaders = _make_loaders("models", ModelSpec, found, root, environment)
+    shown = {each.id: each.shown for each in _list_all_files("models", found, root)}
+    return Catalogue("model", loaders, SYSTEM_MODELS, files=shown)
 
 
 def servers(

@@ -8,12 +8,13 @@ and raises its errors where it is used.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
-from groundhook.core.app_settings import AppSettings
+from groundhook.core.app_settings import AppSettings, DatabaseSettings
 from groundhook.core.errors import NO_APP, ConfigError, Place, UnknownName, suggestion
 from groundhook.core.hook_engine import HookScript
 from groundhook.core.problems import raise_all
@@ -118,10 +119,18 @@ class App:
         return self.root / self.settings.state
 
     @property
-    def database_url(self) -> str:
-        """Return the address of the database; the path of a SQLite file is relative to the app's
-        folder."""
-        url = self.settings.database.url or f"sqlite:///{self.settings.state}/data.sqlite"
+    def databases(self) -> Mapping[str, DatabaseSettings]:
+        """Return the databases by name, "" for that of models without `connection`, each with its
+        address; the path of a SQLite file is relative to the app's folder."""
+        own = self.settings.database
+        url = own.url or f"sqlite:///{self.settings.state}/data.sqlite"
+        every = {"": own.model_copy(update={"url": url}), **self.settings.databases}
+        return {
+            name: each.model_copy(update={"url": self._address(each.url)})
+            for name, each in every.items()
+        }
+
+    def _address(self, url: str) -> str:
         file = url.removeprefix("sqlite:///")
         return url if file in (url, "", ":memory:") else f"sqlite:///{self.root.absolute() / file}"
 

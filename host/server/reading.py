@@ -71,7 +71,8 @@ def record_title(spec: ModelSpec, record: dict[str, Any]) -> str:
     """Return what stands for a record, as in the results of a search."""
     texts = {name: _text(value) for name, value in record.items() if value is not None}
     titled = fill_title(spec.titled, texts) if spec.titled else ""
-    return titled or f"{spec.name or spec.id} {texts.get(spec.key, '')}".strip()
+    key = " / ".join(texts.get(name, "") for name in spec.keys)
+    return titled or f"{spec.name or spec.id} {key}".strip()
 
 
 def _text(value: Any) -> str:
@@ -82,7 +83,7 @@ def _key(spec: ModelSpec, text: str) -> Any:
     """Return a primary key in the type of its column. Raises UnknownName for one that the column
     cannot have."""
     key = next(each for each in spec.columns if each.primary or each.type == "ID")
-    if key.type not in ("ID", "integer", "bigInteger"):
+    if len(spec.keys) > 1 or key.type not in ("ID", "integer", "bigInteger"):
         return text
     if not re.fullmatch(r"-?[0-9]{1,18}", text):
         raise UnknownName("record", text[:200], ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -48,7 +49,7 @@ def test_db_import_writes_a_model_for_each_table_that_has_none(
     assert re.search(r"^visit +Visit +written", first.out, re.MULTILINE)
     assert re.search(r"log +left out +its primary key is missing", first.out)
     assert [(line["model"], line["done"]) for line in again.lines] == [
-        ("visit", "existed"),
+        ("visit", "as it was"),
         ("", "left out"),
     ]
     (shop / "agent/agent.yml").write_text(f"connector: cites\ndatabase:\n  url: {url}\n")
@@ -56,9 +57,100 @@ def test_db_import_writes_a_model_for_each_table_that_has_none(
     assert [line["model"] for line in compared] == ["product"]  # of another database
     own = groundhook("db", "import", "--json")
     assert [(line["model"], line["done"]) for line in own.lines] == [
-        ("visit", "existed"),
+        ("visit", "as it was"),
         ("", "left out"),
     ]
+
+
+def test_a_changed_table_is_shown_as_a_diff_of_its_model_and_taken_with_update(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    file, url = shop / "other.db", f"sqlite:///{shop / 'other.db'}"
+    with sqlite3.connect(file) as connection:
+        connection.execute("create table Visit (id integer primary key, note text, ssn text)")
+    (shop / "agent/agent.yml").write_text(f"connector: cites\ndatabase:\n  url: {url}\n")
+    assert groundhook("db", "import").code == 0
+    path = shop / "models/visit.mod.yao"
+    model = json.loads(path.read_text())
+    model["columns"] = [one for one in model["columns"] if one["name"] != "ssn"]  # nobody may see
+    model["columns"][1] |= {"label": "Remark of the guide", "comment": "what happened"}
+    path.write_text(json.dumps(model))
+    connection.execute("alter table Visit rename column note to remark")
+    connection.execute("alter table Visit add column paid numeric(8, 2) not null default 0")
+    connection.execute(
+        "create table Stop (id integer primary key, visit integer references Visit (id))"
+    )
+    connection.close()
+    shown = groundhook("db", "import")
+    assert json.loads(path.read_text()) == model
+    for line in ('-      "name": "note",', '+      "name": "paid",', '+    "stop": {'):
+        assert line in shown.out.splitlines()
+    assert "ssn" not in [line.strip("+- ,") for line in shown.out.splitlines() if line[:1] == "+"]
+    assert "--update` writes these changes" in shown.out
+    model["columns"][1]["name"] = "remark"  # the label stays where a person renames the column
+    path.write_text(json.dumps(model))
+    done = groundhook("db", "import", "--update", "--json").lines
+    assert {line["table"]: line["done"] for line in done} == {
+        "Visit": "updated",
+        "Stop": "as it was",
+    }
+    updated = json.loads(path.read_text())
+    columns = {one["name"]: one for one in updated["columns"]}
+    assert list(columns) == ["id", "remark", "paid"]
+    assert columns["remark"]["label"] == "Remark of the guide"
+    assert updated["relations"]["stop"]["model"] == "stop"
+    assert {line["done"] for line in groundhook("db", "import", "--json").lines} == {"as it was"}
+    compared = groundhook("db", "check", "--json").lines
+    assert [line["model"] for line in compared] == ["product"]
+
+
+def test_a_model_with_comments_is_left_alone_by_an_update(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    file = shop / "other.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("create table Visit (id integer primary key, note text)")
+    connection.close()
+    columns = '[{"name": "id", "type": "ID"}, {"name": "gone", "type": "text"}]'
+    text = f'{{ // ours\n "table": {{"name": "Visit"}}, "columns": {columns} }}'
+    (shop / "models/visit.mod.yao").write_text(text)
+    (shop / "agent/agent.yml").write_text("connector: cites\ndatabase: {url: sqlite:///other.db}\n")
+    (done,) = groundhook("db", "import", "--update", "--json").lines
+    assert (done["done"], done["note"]) == (
+        "left alone",
+        "models/visit.mod.yao has comments, which would be lost: change it by hand",
+    )
+    assert '-      "name": "gone",' in done["changes"]
+    assert (shop / "models/visit.mod.yao").read_text() == text
+
+
+def test_models_of_several_databases_are_imported_and_asked_in_one_app(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    for name, rows in (("shop", 2), ("crm", 3)):
+        with sqlite3.connect(shop / f"{name}.db") as connection:
+            connection.execute(f"create table {name}_ticket (id integer primary key, state text)")
+            connection.executemany(
+                f"insert into {name}_ticket (state) values (?)", [("open",)] * rows
+            )
+        connection.close()
+    (shop / "agent/agent.yml").write_text(
+        "connector: cites\ndatabase: {url: sqlite:///shop.db}\n"
+        "databases: {crm: {url: sqlite:///crm.db}}\n"
+    )
+    assert groundhook("db", "import").code == 0
+    assert groundhook("db", "import", "--connection", "crm").code == 0
+    assert json.loads((shop / "models/crm_ticket.mod.yao").read_text())["connection"] == "crm"
+    for name, rows in (("shop", 2), ("crm", 3)):
+        asked = groundhook(
+            *("search", "db", f"how many {name} ticket", "--model", "shop_ticket"),
+            *("--model", "crm_ticket", "--json"),
+        )
+        (item,) = asked.lines[-1]["items"]
+        assert item["data"] == {"count": rows}
+    unknown = groundhook("db", "import", "--connection", "erp")
+    assert unknown.code == 1
+    assert "no database 'erp' (set databases.erp.url in agent/agent.yml)" in unknown.err
 
 
 def test_db_commands_name_a_key_of_the_settings_that_nothing_reads(

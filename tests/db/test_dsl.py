@@ -451,7 +451,7 @@ def test_no_value_becomes_text_behind_relations_and_under_figures_either(
 
 def test_an_index_of_an_undeclared_column_is_an_error(spec: Callable[..., ModelSpec]) -> None:
     for columns, says in [
-        ([{"name": "a", "type": "string"}], "exactly one primary key"),
+        ([{"name": "a", "type": "string"}], "needs a primary key"),
         ([{"name": "id", "type": "ID"}, {"name": "id", "type": "string"}], "declared twice"),
         ([{"name": "id", "type": "ID"}, {"name": "k", "type": "enum"}], "has no 'option'"),
     ]:

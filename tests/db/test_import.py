@@ -8,7 +8,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from groundhook.core.errors import NotPermitted
+from groundhook.core.types.model_options import ModelOptions, PermissionColumns
 from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import RecordQuery
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.engines.engine import engine_for
 from groundhook.handlers.db.model.importing import ImportedModel, words_of
@@ -43,6 +47,20 @@ def _tables() -> sa.MetaData:
         sa.Column("tag", sa.String(20), primary_key=True),
     )
     sa.Table("log", made, sa.Column("line", sa.Text))
+    sa.Table("reading", made, sa.Column("at", sa.DateTime), sa.Column("reading_id", sa.Integer))
+    sa.Table(
+        "club",
+        made,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("clubName", sa.String(40)),
+    )
+    sa.Table(
+        "membership",
+        made,
+        sa.Column("club_id", sa.ForeignKey("club.id"), primary_key=True),
+        sa.Column("person_id", sa.ForeignKey("Person.PersonId"), primary_key=True),
+        sa.Column("since", sa.Date),
+    )
     return made
 
 
@@ -60,6 +78,17 @@ async def filled(fresh_database: Fresh) -> str:
         connection.execute(sa.insert(tables.tables["Person"]), people)
         bill = {"code": "a", "payer_id": 1, "person_id": 2, "total": 5, "order": "x"}
         connection.execute(sa.insert(tables.tables["bill"]), [bill, {**bill, "code": "b"}])
+        reads = [{"reading_id": number} for number in (1, 2)]
+        connection.execute(sa.insert(tables.tables["reading"]), reads)
+        clubs = [{"id": 1, "clubName": "Chess"}, {"id": 2, "clubName": "Rowing"}]
+        connection.execute(sa.insert(tables.tables["club"]), clubs)
+        members = [(1, 1), (1, 2), (2, 2)]
+        rows = [{"club_id": club, "person_id": person} for club, person in members]
+        connection.execute(sa.insert(tables.tables["membership"]), rows)
+        connection.exec_driver_sql(
+            "create view payer as select coalesce(max(code), '') as bill_code, payer_id,"
+            " round(sum(total), 1) as paid from bill group by payer_id"
+        )
 
     engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
     await engine.write(fill)
@@ -73,11 +102,15 @@ async def _import(url: str) -> tuple[dict[str, ImportedModel], dict[str, str]]:
     return {model.id: model for model in found.models}, found.left_out
 
 
-async def test_an_imported_model_is_what_the_table_is(filled: str) -> None:
-    models, _ = await _import(filled)
-    specs = {
+async def _specs(url: str) -> dict[str, ModelSpec]:
+    models, _ = await _import(url)
+    return {
         id: ModelSpec.model_validate({**model.content, "id": id}) for id, model in models.items()
     }
+
+
+async def test_an_imported_model_is_what_the_table_is(filled: str) -> None:
+    specs = await _specs(filled)
     async with open_database(filled, 20_000, specs) as database:
         _, differences = await database.check()
         assert [str(one) for one in differences] == []
@@ -113,6 +146,7 @@ async def test_each_foreign_key_is_a_relation_on_both_sides_with_a_name_of_its_o
         "payer": ("hasOne", "person", "payer_id"),
         "receiver": ("hasOne", "person", "receiver_id"),
         "person": ("hasOne", "person", "person_id"),
+        "bill_tag": ("hasMany", "bill_tag", "code"),
     }
     assert {
         name: (each["type"], each["model"], each["key"])
@@ -121,15 +155,90 @@ async def test_each_foreign_key_is_a_relation_on_both_sides_with_a_name_of_its_o
         "bill_as_payer": ("hasMany", "bill", "payer_id"),
         "bill_as_receiver": ("hasMany", "bill", "receiver_id"),
         "bill": ("hasMany", "bill", "person_id"),
+        "membership": ("hasMany", "membership", "person_id"),
+        "club": ("hasMany", "club", "id"),
     }
+
+
+async def test_a_key_of_several_columns_is_the_key_and_the_id_of_a_record(filled: str) -> None:
+    specs = await _specs(filled)
+    assert specs["membership"].keys == ("club_id", "person_id")
+    async with open_database(filled, 20_000, specs) as database:
+        shop = Shop(database, "")
+        found = await shop.search("membership", "membership")
+        assert [item.record_id for item in found.items] == ["[1, 1]", "[1, 2]", "[2, 2]"]
+        assert found.items[1].title == "Membership 1 / 2"
+        query = RecordQuery(model="membership", record_id="[1, 2]", limit=5)
+        (record,) = await database.records(query, shop.scope())
+        assert (record["club_id"], record["person_id"]) == (1, 2)
+        for missing in ("[1]", "1", "{"):
+            one = query.model_copy(update={"record_id": missing})
+            assert await database.records(one, shop.scope()) == []
+
+
+async def test_a_join_table_makes_a_relation_from_many_to_many(filled: str) -> None:
+    async with open_database(filled, 20_000, await _specs(filled)) as database:
+        shop = Shop(database, "")
+
+        async def found(model: str, *wheres: dict[str, Any]) -> list[Any]:
+            result = await shop.search(f"list all {model}", model, wheres=wheres)
+            return [item.record_id for item in result.items]
+
+        assert await found("person", {"field": "club.clubName", "value": "Rowing"}) == [2]
+        assert await found("person", {"related": "club", "count": {"=": 2}}) == [2]
+        assert await found("club", {"related": "person", "count": {">": 1}}) == [1]
+        every = {"field": "FullName", "value": "p2"}
+        assert await found("club", {"related": "person", "wheres": [every], "all": True}) == [2]
+        assert await found("club", {"field": "person", "op": "null"}) == []
+        read = await shop.search("how many persons in the club Rowing", "person")
+        assert (read.account.certainty, read.items[0].data) == ("sure", {"count": 1})
+
+
+async def test_a_row_of_a_join_table_that_an_identity_may_not_see_joins_nothing(
+    filled: str,
+) -> None:
+    specs = await _specs(filled)
+    own = ModelOptions(permission=PermissionColumns(user="since"))
+    hidden = specs | {"membership": specs["membership"].model_copy(update={"option": own})}
+    async with open_database(filled, 20_000, hidden) as database:
+        shop = Shop(database, "")
+        of_nobody = Identity(user_id="2020-01-01")
+        related = [{"related": "club", "count": {">": 0}}]
+        found = await shop.search("list all person", "person", identity=of_nobody, wheres=related)
+        assert found.items == ()
+        met = [{"field": "club.clubName", "value": "Rowing"}]
+        found = await shop.search("list all person", "person", identity=of_nobody, wheres=met)
+        assert found.items == ()
+        with pytest.raises(NotPermitted):
+            await shop.search("list all person", "person", wheres=met)
+
+
+async def test_a_view_is_a_model_whose_key_is_guessed_and_said(filled: str) -> None:
+    models, _ = await _import(filled)
+    assert "the key is guessed: all values of 'bill_code' are different" in models["payer"].notes
+    async with open_database(filled, 20_000, await _specs(filled)) as database:
+        found = await Shop(database, "").search("list all payer", "payer")
+        assert [(item.record_id, (item.data or {})["payer_id"]) for item in found.items] == [
+            ("b", 1)
+        ]
+        assert [each for each in (await database.check())[1] if each.model == "payer"] == []
+
+
+async def test_what_stands_for_a_record_is_taken_from_the_names_of_columns(filled: str) -> None:
+    models, _ = await _import(filled)
+    assert models["person"].content["title"] == "FullName"
+    assert models["club"].content["title"] == "clubName"
+    assert "title" not in models["bill"].content
 
 
 async def test_tables_without_a_usable_key_are_named_with_the_reason(filled: str) -> None:
     models, left_out = await _import(filled)
-    assert sorted(models) == ["bill", "person"]
+    assert sorted(models) == [
+        *("bill", "bill_tag", "club", "membership", "payer", "person", "reading"),
+    ]
+    assert models["reading"].keys == ["reading_id"]
     assert left_out == {
-        "bill_tag": "its primary key is of several columns (bill, tag)",
-        "log": "its primary key is missing",
+        "log": "its primary key is missing, and no column has a different value in each row",
     }
 
 

@@ -156,6 +156,38 @@ def test_rows_and_relations_of_a_model_have_to_fit_the_columns(make_app: MakeApp
     ]
 
 
+def test_a_model_names_a_known_database_and_its_relations_stay_in_it(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/agent.yml": "databases: {crm: {url: 'sqlite:///c.db'}, bad: {url: 'oracle://x'}}",
+            "assistants/a/package.yao": "{}",
+            "models/order.mod.yao": (
+                """{
+              "table": {"name": "o"}, "connection": "cmr",
+              "columns": [{"name": "id", "type": "ID"}],
+              "relations": {
+                "x": {"type": "hasMany", "model": "tag", "key": "id", "foreign": "id",
+                      "through": {"model": "tag", "key": "id", "foreign": "idd"}}
+              }
+            }"""
+            ),
+            "models/tag.mod.yao": (
+                '{"table": {"name": "t"}, "connection": "crm",'
+                ' "columns": [{"name": "id", "type": "ID"}]}'
+            ),
+        }
+    )
+
+    assert findings(root) == [
+        "agent/agent.yml:1:54: error: 'databases.bad.url': the scheme 'oracle' of the database URL"
+        " is not supported (sqlite:///shop.db, postgresql://user@host/database or"
+        " mariadb://user@host/database)",
+        "models/order.mod.yao:2:53: error: no database 'cmr' (did you mean 'crm'?)",
+        "models/order.mod.yao:5:51: error: 'tag' is in another database, and a query reads one",
+        "models/order.mod.yao:6:75: error: no column 'idd' of 'tag' (did you mean 'id'?)",
+    ]
+
+
 def test_files_and_folders_that_only_look_as_if_they_counted_are_named(make_app: MakeApp) -> None:
     root = make_app(
         {

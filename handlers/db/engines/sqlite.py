@@ -163,18 +163,22 @@ def _read_only(
         raw.execute(f'SELECT rowid FROM "{quoted}" LIMIT 0')
     tables = tables.union(name + shadow for name in texts for shadow in FTS5_SUFFIXES)
 
-    def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    def allow(
+        action: int, first: str | None, second: str | None, _: str | None, view: str | None
+    ) -> int:
         # A subquery that only counts rows reads no column: SQLite passes no column and may pass no
-        # table.
-        reads = action == sqlite3.SQLITE_READ and (first in tables or not first)
-        calls = action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS
+        # table. What a view of a model reads and calls was decided by who made the view.
+        within = view in tables
+        reads = action == sqlite3.SQLITE_READ and (first in tables or not first or within)
+        calls = action == sqlite3.SQLITE_FUNCTION and (second in FUNCTIONS or within)
         # FTS5 reads it to detect writes of other connections.
         checks_version = (
             bool(texts)
             and action == sqlite3.SQLITE_PRAGMA
             and (first, second) == ("data_version", None)
         )
-        allowed = action == sqlite3.SQLITE_SELECT or reads or calls or checks_version
+        recurses = action == sqlite3.SQLITE_RECURSIVE and within
+        allowed = action == sqlite3.SQLITE_SELECT or reads or calls or checks_version or recurses
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     raw.set_authorizer(allow)

@@ -143,7 +143,7 @@ def matching(
             matching = fts.c[name_of(name)].op("MATCH", is_comparison=True)(
                 " AND ".join(f'"{one}"*' for one in words)
             )
-            return table.c[schema.key].in_(sa.select(fts.c.rowid).where(matching))
+            return table.c[schema.keys[0]].in_(sa.select(fts.c.rowid).where(matching))
 
 
 def _split_words(word: str, dialect: str) -> list[str]:
@@ -189,8 +189,12 @@ def _fits_fts5(schema: Schema, table: sa.Table) -> bool:
     """Return whether SQLite's rowid is the table's key, and no text field has a name that FTS5
     keeps for itself. Other rowids may change when SQLite vacuums the file."""
     keys = [one.name for one in table.primary_key]
-    has_rowid_key = keys == [schema.key] and schema.fields[schema.key].kind == "integer"
+    has_rowid_key = keys == list(schema.keys) and _has_integer_key(schema)
     return has_rowid_key and FTS5_NAMES.isdisjoint(one.name.lower() for one in schema.texts)
+
+
+def _has_integer_key(schema: Schema) -> bool:
+    return [schema.fields[name].kind for name in schema.keys] == ["integer"]
 
 
 def _has_fts5(connection: Connection) -> bool:
@@ -205,10 +209,10 @@ def _fts5(connection: Connection, name: str, schema: Schema, table: sa.Table) ->
     """Return the statements that create the index and its triggers for an empty table. Names are
     quoted; there are no values."""
     quote = connection.dialect.identifier_preparer.quote_identifier
-    fts, own, key = quote(name), quote(table.name), quote(schema.key)
+    fts, own, key = quote(name), quote(table.name), quote(schema.keys[0])
     columns = [quote(field.name) for field in schema.texts]
     listed = ", ".join(columns)
-    content, rowid = (text.replace("'", "''") for text in (table.name, schema.key))
+    content, rowid = (text.replace("'", "''") for text in (table.name, schema.keys[0]))
 
     def put(row: str) -> str:
         return (

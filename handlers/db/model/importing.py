@@ -1,16 +1,16 @@
-"""Models for the tables of an existing database: columns, keys, relations from foreign keys, labels
-from names, and options from few distinct values.
+"""Models for the tables and views of an existing database: columns, keys, relations from foreign
+keys and through join tables, labels from names, titles, and options from few distinct values.
 
-A model has one primary key: tables without one, and with a key of several columns, are named and
-left out, as are columns of types that no model has. Nothing is written to the database.
+Records are told apart by a key: where none is declared, a column whose values are all different is
+taken, and said; a table or view without one is named and left out, as are columns of types that no
+model has. Nothing is written to the database.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,11 +19,17 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.types import TypeEngine
 
 from groundhook.handlers.db.model import fulltext
+from groundhook.handlers.db.model.schema_diff import MOST_KEYED, Difference, compare
+from groundhook.handlers.db.model.tables import Declared
+from groundhook.handlers.db.model.updating import IMPORTED
 
 SAMPLED = 5000  # rows that are read for the options of a column
 MOST_OPTIONS = 12
 LEAST_REPEATS = 5  # rows for each option
 LONGEST_OPTION = 40  # characters
+MOST_TRIED = 50  # columns of which one may be the key
+TITLE_WORDS = ("title", "name", "full name", "label", "subject", "headline")
+PERSON_WORDS = (("first name", "given name", "forename"), ("last name", "family name", "surname"))
 TYPES: tuple[tuple[type[TypeEngine[Any]], str], ...] = (
     (sa.Boolean, "boolean"),
     (sa.SmallInteger, "smallInteger"),
@@ -38,6 +44,9 @@ TYPES: tuple[tuple[type[TypeEngine[Any]], str], ...] = (
     (sa.Enum, "enum"),
     (sa.Text, "text"),
     (sa.String, "string"),
+)
+_MOMENT = re.compile(
+    r"[12]\d{3}-[01]\d-[0-3]\d(?P<time>[T ][0-2]\d:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?Z?)?"
 )
 INTEGERS = frozenset({"smallInteger", "bigInteger", "integer"})
 
@@ -54,22 +63,41 @@ class ImportedModel:
     def table(self) -> str:
         return str(self.content["table"]["name"])
 
-    def text(self) -> str:
-        """Return the content of its file."""
-        return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
+    @property
+    def keys(self) -> list[str]:
+        """The columns of its primary key."""
+        columns = self.content["columns"]
+        return [one["name"] for one in columns if one["type"] == "ID" or one.get("primary")]
 
 
 @dataclass
 class Import:
-    """The models of a database's tables, and why other tables have none."""
+    """The models of a database's tables, and why other tables have none. `declared` are the ids of
+    the app's own models of these tables, by table, and `differences` how they differ, by id."""
 
     models: list[ImportedModel]
     left_out: dict[str, str]
+    declared: dict[str, str] = field(default_factory=dict)
+    differences: dict[str, list[Difference]] = field(default_factory=dict)
 
 
-def read_models(connection: Connection) -> Import:
-    """Return models for the tables of a database."""
-    return _Reader.read(connection)
+def read_models(connection: Connection, declared: Sequence[Declared] = ()) -> Import:
+    """Return models for the tables of a database, which refer to `declared` models by their ids
+    where there are some."""
+    found = _Reader.read(connection)
+    tables = {model.table: model for model in found.models}
+    for each in declared:
+        if (model := tables.get(each.table.name)) is not None:
+            found.declared.setdefault(model.table, each.spec.id)
+            found.differences[each.spec.id] = compare(connection, each)
+    ids = {model.id: found.declared.get(model.table, model.id) for model in found.models}
+    for model in found.models:
+        model.id = ids[model.id]
+        for relation in model.content.get("relations", {}).values():
+            relation["model"] = ids[relation["model"]]
+            if "through" in relation:
+                relation["through"]["model"] = ids[relation["through"]["model"]]
+    return found
 
 
 @dataclass
@@ -87,17 +115,24 @@ class _Reader:
         for table in sorted(tables):
             if not table.startswith(indexes):  # SQLite keeps a full-text index in tables
                 reader._add(table)
+        for view in sorted(reader.inspector.get_view_names()):
+            reader._add(view, view=True)
         for table in reader.models:
             reader._relate(table)
+        for table in reader.models:
+            reader._relate_through(table)
         return Import(list(reader.models.values()), reader.left_out)
 
-    def _add(self, table: str) -> None:
-        key = self.inspector.get_pk_constraint(table)["constrained_columns"]
-        if len(key) != 1:
-            kind = f"of several columns ({', '.join(key)})" if key else "missing"
-            self.left_out[table] = f"its primary key is {kind}"
-            return
+    def _add(self, table: str, *, view: bool = False) -> None:
         model = ImportedModel(self._id(table), {"name": words_of(table), "table": {"name": table}})
+        key = [] if view else self.inspector.get_pk_constraint(table)["constrained_columns"]
+        if not key and (guessed := self._guess_key(table)):
+            model.notes.append(f"the key is guessed: all values of {guessed!r} are different")
+            key = [guessed]
+        if not key:
+            kind = "a view has no primary key" if view else "its primary key is missing"
+            self.left_out[table] = f"{kind}, and no column has a different value in each row"
+            return
         unique = {
             names[0]
             for one in self.inspector.get_unique_constraints(table)
@@ -105,10 +140,12 @@ class _Reader:
         }
         columns: list[dict[str, Any]] = []
         for found in self.inspector.get_columns(table):
-            column = self._column(table, found, primary=found["name"] == key[0])
+            if guess := self._guess_type(table, found):
+                model.notes.append(f"{found['name']!r} is read as {guess}, by its values")
+            column = self._column(table, found, key, guess)
             if column is None:
                 model.notes.append(f"the column {found['name']!r} ({found['type']!r}) is left out")
-                if found["name"] == key[0]:
+                if found["name"] in key:
                     self.left_out[table] = f"the type of its primary key is {found['type']!r}"
                     return
                 continue
@@ -116,7 +153,34 @@ class _Reader:
                 column["unique"] = True
             columns.append(column)
         self.models[table] = model
+        if title := _title_of(columns):
+            model.content["title"] = title
+            model.notes.append(f"records are shown as {title!r}")
         model.content["columns"] = columns
+        model.content[IMPORTED] = [one["name"] for one in self.inspector.get_columns(table)]
+
+    def _guess_key(self, table: str) -> str:
+        """Return a column without NULL whose values are all different: one that is declared unique,
+        else one that is called like a key, else the first; "" for none, or for a table that is
+        empty or too large to look."""
+        columns = [one for one in self.inspector.get_columns(table) if self._has_type(one)]
+        unique = [one["column_names"] for one in self.inspector.get_unique_constraints(table)]
+        filled = [one["name"] for one in columns if not one["nullable"] and [one["name"]] in unique]
+        if filled or not columns:
+            return next(iter(filled), "")
+        names = [one["name"] for one in columns[:MOST_TRIED]]
+        source = sa.table(table, *map(sa.column, names))
+        some = sa.select(source).limit(MOST_KEYED + 1).subquery()
+        numbers = (sa.func.count(sa.distinct(some.c[name])) for name in names)
+        rows, *values = self.connection.execute(sa.select(sa.func.count(), *numbers)).one()
+        fitting = [name for name, each in zip(names, values, strict=True) if each == rows]
+        fitting.sort(key=lambda name: not _is_called_like_a_key(name))
+        return fitting[0] if fitting and 0 < rows <= MOST_KEYED else ""
+
+    @staticmethod
+    def _has_type(found: Any) -> bool:
+        kinds = (sa.Integer, sa.String, sa.Uuid, sa.Numeric, sa.types.NullType)
+        return isinstance(found["type"], kinds) and "." not in found["name"]
 
     def _id(self, table: str) -> str:
         """Return a file's name for a table that no other model has."""
@@ -126,24 +190,26 @@ class _Reader:
         return plain if plain not in taken else next(id for id in numbers if id not in taken)
 
     def _column(
-        self, table: str, found: Mapping[str, Any], *, primary: bool
+        self, table: str, found: Mapping[str, Any], key: Sequence[str], guess: str
     ) -> dict[str, Any] | None:
         """Return a column of the model; None if no model has its type or its name."""
         name, kind = found["name"], found["type"]
-        type = next((name for of, name in TYPES if isinstance(kind, of)), None)
+        type = guess or next((name for of, name in TYPES if isinstance(kind, of)), None)
         if type is None or "." in name:
             return None
         column: dict[str, Any] = {"name": name, "type": type, "label": words_of(name)}
         if found.get("comment"):
             column["comment"] = found["comment"]
-        if primary:
-            return {**column, **self._key(type, found)}
+        if name in key:
+            return {**column, **self._key(type, found, key)}
         if found["nullable"]:
             column["nullable"] = True
         return {**column, **self._details(table, name, type, kind)}
 
-    def _key(self, type: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _key(self, type: str, found: Mapping[str, Any], key: Sequence[str]) -> dict[str, Any]:
         """Return how a column is the primary key: generated by the database, or not."""
+        if len(key) > 1 or not found.get("primary_key", True):
+            return {"primary": True}
         generated = (
             self.connection.dialect.name == "sqlite"  # any integer key is
             or found.get("autoincrement") in (True, "auto")
@@ -161,11 +227,30 @@ class _Reader:
             return {"type": "enum", "option": options}
         return {"length": kind.length} if type == "string" and kind.length else {}
 
-    def _options(self, table: str, name: str) -> list[str]:
-        """Return the values of a text column that has few; else none."""
+    def _guess_type(self, table: str, found: Mapping[str, Any]) -> str:
+        """Return the type of a column of SQLite by its values, where it declares none or text: a
+        view's computed column, and a text that is a date in each row; "" elsewhere."""
+        untyped, name = isinstance(found["type"], sa.types.NullType), found["name"]
+        is_text = isinstance(found["type"], sa.String)
+        if self.connection.dialect.name != "sqlite" or not (untyped or is_text) or "." in name:
+            return ""
+        values = self._values(table, name)
+        kinds = {type(value) for value in values}
+        if kinds == {str}:
+            return _text_type(values) if _text_type(values) != "string" or untyped else ""
+        if is_text or not kinds or not kinds <= {int, float}:
+            return ""
+        return "bigInteger" if kinds == {int} else "double"
+
+    def _values(self, table: str, name: str) -> list[Any]:
+        """Return the values of a column in some rows."""
         column: sa.ColumnClause[Any] = sa.column(name)
         some = sa.select(column).select_from(sa.table(table, column)).limit(SAMPLED)
-        values = [value for value in self.connection.execute(some).scalars() if value is not None]
+        return [value for value in self.connection.execute(some).scalars() if value is not None]
+
+    def _options(self, table: str, name: str) -> list[str]:
+        """Return the values of a text column that has few; else none."""
+        values = self._values(table, name)
         counts = Counter(map(str, values))
         few = 1 < len(counts) <= MOST_OPTIONS and len(values) >= LEAST_REPEATS * len(counts)
         short = all(0 < len(value.strip()) == len(value) <= LONGEST_OPTION for value in counts)
@@ -193,6 +278,54 @@ class _Reader:
             _add_relation(
                 there, back, {"type": "hasMany", "model": here.id, "key": foreign, "foreign": key}
             )
+
+    def _relate_through(self, table: str) -> None:
+        """Join the two models whose keys are the whole key of a table, over that table."""
+        link = self.models[table]
+        ends = [
+            (relation, self._by_id(relation["model"]))
+            for relation in link.content.get("relations", {}).values()
+            if relation["type"] == "hasOne" and relation["foreign"] in link.keys
+        ]
+        if len(ends) != 2 or len(link.keys) != 2:
+            return
+        for (near, here), (far, there) in (ends, ends[::-1]):
+            relation = {
+                "type": "hasMany",
+                "model": there.id,
+                "key": far["key"],
+                "foreign": near["key"],
+                "through": {"model": link.id, "key": near["foreign"], "foreign": far["foreign"]},
+            }
+            _add_relation(here, there.id, relation)
+
+    def _by_id(self, id: str) -> ImportedModel:
+        return next(model for model in self.models.values() if model.id == id)
+
+
+def _text_type(values: Sequence[str]) -> str:
+    """Return `date` or `datetime` if all texts are such in ISO 8601, else `string`."""
+    matches = [_MOMENT.fullmatch(value) for value in values]
+    if not all(matches):
+        return "string"
+    return "datetime" if any(match and match["time"] for match in matches) else "date"
+
+
+def _is_called_like_a_key(name: str) -> bool:
+    return parts_of(name)[-1].lower() in ("id", "key", "code")
+
+
+def _title_of(columns: Sequence[Mapping[str, Any]]) -> str:
+    """Return what stands for a record: first and last name, else a text called title or name; ""
+    where no column's name says it."""
+    texts = {
+        one["label"].lower(): one["name"] for one in columns if one["type"] in ("string", "text")
+    }
+    person = [next((texts[word] for word in words if word in texts), "") for words in PERSON_WORDS]
+    if all(person):
+        return " ".join(f"{{{name}}}" for name in person)
+    behind = [label for word in TITLE_WORDS[:2] for label in texts if label.endswith(f" {word}")]
+    return next((texts[word] for word in (*TITLE_WORDS, *behind) if word in texts), "")
 
 
 def _add_relation(model: ImportedModel, name: str, relation: dict[str, Any]) -> None:

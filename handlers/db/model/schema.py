@@ -8,10 +8,11 @@ searched only if selected.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as part
-from typing import Literal
+from typing import Any, Literal
 
 from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.types.model_spec import (
@@ -74,31 +75,49 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Through:
+    """A join table: its field `key` has values of this model's `foreign`, its field `foreign` those
+    of the other model's `key`. `model` is a full id."""
+
+    model: str
+    key: str
+    foreign: str
+
+
+@dataclass(frozen=True)
 class Relation:
     """A relation to the records of another model whose field `key` equals this model's field
-    `foreign`. `many`: there may be several (hasMany). `model` is a full id."""
+    `foreign`, or meets it in the join table `through`. `many`: there may be several (hasMany).
+    `model` is a full id."""
 
     name: str
     model: str
     many: bool
     key: str
     foreign: str
+    through: Through | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that it reads."""
+        return (self.through.model, self.model) if self.through else (self.model,)
 
 
 @dataclass(frozen=True)
 class Schema:
     """A model's fields by name, in the order of declaration. `names` are its names in questions;
     `title` is the field by which questions name a record, or "". `titled` is what stands for a
-    record where it is shown (`ModelSpec.titled`); "": its key."""
+    record where it is shown (`ModelSpec.titled`); "": its key. `connection` names its database."""
 
     id: str
     name: str
     names: tuple[str, ...]
     fields: dict[str, Field]
-    key: str
+    keys: tuple[str, ...]
     title: str
     relations: dict[str, Relation] = part(default_factory=dict)
     titled: str = ""
+    connection: str = ""
 
     @property
     def title_fields(self) -> tuple[str, ...]:
@@ -108,7 +127,25 @@ class Schema:
     def title_of(self, texts: Mapping[str, str]) -> str:
         """Return what stands for a record with these texts of its fields."""
         named = fill_title(self.titled, texts) if self.titled else ""
-        return named or f"{self.name} {texts.get(self.key, '')}".strip()
+        key = " / ".join(texts.get(name, "") for name in self.keys)
+        return named or f"{self.name} {key}".strip()
+
+    def record_id(self, values: Mapping[str, Any]) -> Any:
+        """Return the id of a record with these JSON values: that of its key; of a key of several
+        columns a JSON list as text."""
+        of_key = [values[name] for name in self.keys]
+        return of_key[0] if len(of_key) == 1 else json.dumps(of_key, ensure_ascii=False)
+
+    def key_values(self, record_id: Any) -> tuple[Any, ...] | None:
+        """Return the values of the key's columns in an id; None for an id that no record has."""
+        if len(self.keys) == 1:
+            return (record_id,)
+        try:
+            values = read_json(record_id) if isinstance(record_id, str) else record_id
+        except NotJson:
+            return None
+        fits = isinstance(values, (list, tuple)) and len(values) == len(self.keys)
+        return tuple(values) if fits else None
 
     @property
     def visible(self) -> list[Field]:
@@ -147,8 +184,19 @@ class Schemas(Mapping[str, Schema]):
 
     def __getitem__(self, id: str) -> Schema:
         if id not in self._made:
-            self._made[id] = schema_of(self._models[id], self._models)
+            spec = self._models[id]
+            made = schema_of(spec, self._models)
+            near = {
+                name: each
+                for name, each in made.relations.items()
+                if all(self._is_near(spec, model) for model in each.models)
+            }
+            self._made[id] = replace(made, relations=near)
         return self._made[id]
+
+    def _is_near(self, spec: ModelSpec, model: str) -> bool:
+        """Return whether a model is in the same database: no query reads two."""
+        return model not in self._models or self._models[model].connection == spec.connection
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._models)
@@ -167,7 +215,7 @@ def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | N
     while rest not in here.fields:
         head, _, rest = rest.partition(".")
         relation = here.relations.get(head)
-        if relation is None or relation.model not in schemas:
+        if relation is None or not schemas.keys() >= set(relation.models):
             return None
         hops.append(relation)
         here = schemas[relation.model]
@@ -188,23 +236,25 @@ def schema_of(spec: ModelSpec, known: Collection[str] = ()) -> Schema:
         fields[DELETED] = Field(DELETED, "moment", hidden=True)
     if spec.option.permission is True:
         fields.update((name, Field(name, "text", hidden=True)) for name in PERMISSION)
-    key = next(column.name for column in spec.columns if column.primary or column.type == "ID")
     own = spec.id.rpartition(".")[2].replace("_", " ")
     name = spec.name or own.capitalize()
     table = spec.table.name.replace("_", " ")
     names = (name, own, *filter(None, [spec.label]), table, *short_pieces(spec.table.comment))
-    relations = {
-        name: Relation(
-            name,
-            full_id(spec.id, relation.model, known),
-            relation.type == "hasMany",
-            relation.key,
-            relation.foreign,
-        )
-        for name, relation in spec.relations.items()
-    }
+    relations = {name: _relation(spec, name, known) for name in spec.relations}
     title = _title(spec, fields)
-    return Schema(spec.id, name, names, fields, key, title, relations, spec.titled)
+    return Schema(
+        spec.id, name, names, fields, spec.keys, title, relations, spec.titled, spec.connection
+    )
+
+
+def _relation(spec: ModelSpec, name: str, known: Collection[str]) -> Relation:
+    one = spec.relations[name]
+    through = None
+    if one.through is not None:
+        model = full_id(spec.id, one.through.model, known)
+        through = Through(model, one.through.key, one.through.foreign)
+    model, many = full_id(spec.id, one.model, known), one.type == "hasMany"
+    return Relation(name, model, many, one.key, one.foreign, through)
 
 
 def full_id(id: str, name: str, known: Collection[str]) -> str:

@@ -32,6 +32,7 @@ FITTING: Mapping[str, tuple[type[TypeEngine[Any]], ...]] = {
     "moment": (sa.DateTime, sa.TIMESTAMP),
     "json": (sa.JSON,),
 }
+MOST_KEYED = 100_000  # rows whose keys are compared, of a table without a primary key
 # Types that engines use for a kind that they lack.
 INSTEAD: Mapping[str, Mapping[str, tuple[type[TypeEngine[Any]], ...]]] = {
     "sqlite": {
@@ -67,14 +68,18 @@ def compare(connection: Connection, declared: Declared) -> list[Difference]:
     if not inspector.has_table(name):
         message = "the table does not exist (`groundhook db load` creates it)"
         return [Difference(declared.spec.id, name, "", "table", message)]
-    return list(_Comparison(declared, inspector, connection.dialect.name).all())
+    return list(_Comparison(declared, connection, inspector).all())
 
 
 @dataclass(frozen=True)
 class _Comparison:
     declared: Declared
+    connection: Connection
     inspector: Inspector
-    dialect: str
+
+    @property
+    def dialect(self) -> str:
+        return self.connection.dialect.name
 
     def all(self) -> Iterator[Difference]:
         table = self.declared.table
@@ -132,10 +137,9 @@ class _Comparison:
     def _compare_keys(self, there: set[str]) -> Iterator[Difference]:
         """Compare the primary key, and the columns that are unique or begin an index."""
         primary = self.inspector.get_pk_constraint(self.declared.table.name)["constrained_columns"]
-        key = self.declared.schema.key
-        if primary != [key] and key in there:
-            message = f"the table's primary key is {', '.join(primary) or 'none'}"
-            yield self._differs(key, "primary key", message)
+        keys = self.declared.schema.keys
+        if there.issuperset(keys):
+            yield from self._compare_key(keys, primary)
         indexes = self._list_indexes()
         unique: list[list[str | None]] = [[*primary], *self._list_unique(indexes)]
         first = {names[0] for names in unique if names} | _find_first_columns(indexes, there)
@@ -148,6 +152,24 @@ class _Comparison:
             elif column.index and column.name not in first:
                 message = "the table has no index that begins with it"
                 yield self._differs(column.name, "index", message)
+
+    def _compare_key(self, keys: Sequence[str], primary: Sequence[str]) -> Iterator[Difference]:
+        """Compare the primary key. Of a table without one, no two of its first rows may have the
+        same key."""
+        generated = any(column.type == "ID" for column in self.declared.spec.columns)
+        if set(primary) != set(keys) and (primary or generated):
+            message = f"the table's primary key is {', '.join(primary) or 'none'}"
+            yield self._differs(", ".join(keys), "primary key", message)
+        elif not primary and self._repeats(keys):
+            message = "the table has no primary key, and several rows have the same value"
+            yield self._differs(", ".join(keys), "primary key", message)
+
+    def _repeats(self, keys: Sequence[str]) -> bool:
+        columns = [self.declared.table.c[name] for name in keys]
+        some = sa.select(*columns).limit(MOST_KEYED).subquery()
+        twice = sa.select(sa.literal(1)).select_from(some).group_by(*some.c)
+        twice = twice.having(sa.func.count() > 1).limit(1)
+        return self.connection.execute(twice).first() is not None
 
     def _list_indexes(self) -> list[Any]:
         """Return the table's indexes without those for full-text search."""

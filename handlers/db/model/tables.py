@@ -145,7 +145,7 @@ class Declared:
     def single(self, column: str) -> bool:
         """Return whether a column is unique."""
         for one in self.spec.columns:
-            if one.name == column and (one.unique or one.primary or one.type == "ID"):
+            if one.name == column and (one.unique or self.schema.keys == (column,)):
                 return True
         return any(
             index.type == "unique" and index.columns == (column,) for index in self.spec.indexes

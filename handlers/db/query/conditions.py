@@ -121,7 +121,7 @@ class Conditions:
         return sa.and_(*(_COMPARED[op](met, number) for op, number in wanted.items()))
 
     def _related_one(self, there: TableNode, where: Where) -> Clause:
-        exists = there.table.c[there.declared.schema.key].is_not(None)
+        exists = there.table.c[there.declared.schema.keys[0]].is_not(None)
         holds = sa.and_(exists, *self.all_of(there, where.all_of or ()))
         return sa.case((holds, 0), else_=1) == 1 if where.none else holds
 

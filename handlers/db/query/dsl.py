@@ -215,7 +215,7 @@ def _models_read(
 def _models_on_the_way(here: Schema, name: str, schemas: Mapping[str, Schema]) -> Iterator[str]:
     found = route(here, name, schemas) if name and name != EVERY_TEXT else None
     if found is not None:
-        yield from (hop.model for hop in found.hops)
+        yield from (model for hop in found.hops for model in hop.models)
 
 
 def model_named(here: Schema, name: str, schemas: Mapping[str, Schema]) -> str:

@@ -178,20 +178,30 @@ class TableNode:
     def _link_clauses(self, here: TableNode, hop: Relation) -> list[Clause]:
         """Return the clauses that link this table to `here` by a to-one relation. If several rows
         match, the first is used."""
-        link = self.table.c[hop.key] == here.table.c[hop.foreign]
+        links: list[Clause] = [self.table.c[hop.key] == here.table.c[hop.foreign]]
         if self.declared.single(hop.key):
-            return [link]
-        key, other = self.declared.schema.key, self.declared.table.alias()
-        first = sa.select(sa.func.min(other.c[key])).where(
-            other.c[hop.key] == here.table.c[hop.foreign],
-            *self._row_limits(other),
-        )
-        return [link, self.table.c[key] == first.correlate(here.table).scalar_subquery()]
+            return links
+        chosen: list[str] = []
+        for key in self.declared.schema.keys:  # the least, column by column
+            other = self.declared.table.alias()
+            first = sa.select(sa.func.min(other.c[key])).where(
+                other.c[hop.key] == here.table.c[hop.foreign],
+                *(other.c[name] == self.table.c[name] for name in chosen),
+                *self._row_limits(other),
+            )
+            first = first.correlate(here.table, self.table)
+            links.append(self.table.c[key] == first.scalar_subquery())
+            chosen.append(key)
+        return links
 
     def has_related(self, hop: Relation, within: TableNode, clauses: Sequence[Clause]) -> Clause:
         """Return the clause for "a related record meets these clauses"; `within` is the related
         table, from `other_table`."""
         keys = within.select([within.table.c[hop.key]], clauses)
+        if hop.through:
+            link = self.other_table(hop.through.model)
+            meets = link.table.c[hop.through.foreign].in_(keys)
+            keys = link.select([link.table.c[hop.through.key]], [meets])
         return self.table.c[hop.foreign].in_(keys)
 
     def number_related(
@@ -199,14 +209,20 @@ class TableNode:
     ) -> tuple[Clause, Clause]:
         """Return the number of related records that meet the clauses, and with `failed` the number
         of those that do not; both are joined by key."""
-        key = within.table.c[hop.key]
+        key, linked = within.table.c[hop.key], []
+        if hop.through:
+            link = self.other_table(hop.through.model)
+            within.numbers.append((link.table, link.table.c[hop.through.foreign] == key))
+            key = link.table.c[hop.through.key]
+            linked = [key.is_not(None), *link.row_limits()]
         meets = sa.case((sa.and_(sa.true(), *clauses), 1), else_=0)
         columns = [
             key.label("key"),
             sa.func.sum(meets).label("met"),
             sa.func.sum(1 - meets).label("failed"),
         ]
-        found = within.select(columns, () if failed else clauses).group_by(key).subquery()
+        rows = within.select(columns, [*linked, *(() if failed else clauses)])
+        found = rows.group_by(key).subquery()
         self.numbers.append((found, found.c["key"] == self.table.c[hop.foreign]))
         return sa.func.coalesce(found.c["met"], 0), sa.func.coalesce(found.c["failed"], 0)
 

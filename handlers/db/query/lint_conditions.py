@@ -256,6 +256,13 @@ class ConditionLinter:
             raise InvalidPart("DSL002", f"no model {other.model!r}", hint, ".other.model")
         there, one = self.schemas[model], other.aggregate
         assert one is not None
+        if there.connection != here.connection:
+            raise InvalidPart(
+                "DSL006",
+                f"the model {other.model!r} is in another database",
+                "a query reads one database",
+                ".other.model",
+            )
         of = check_aggregate(there, one, self.schemas, ".other")
         figure = figure_field(one, of)
         if figure.kind == "text":
@@ -284,7 +291,7 @@ class ConditionLinter:
         return self._value(at, having, op, Route((), _NO_SCHEMA, of))
 
 
-_NO_SCHEMA = Schema("", "", (), {}, "", "")
+_NO_SCHEMA = Schema("", "", (), {}, (), "")
 
 
 def _group_key(where: Where) -> tuple[str, str]:

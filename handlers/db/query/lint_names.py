@@ -77,7 +77,7 @@ def _furthest(here: Schema, name: str, schemas: Mapping[str, Schema]) -> tuple[S
     while "." in name:
         head, _, rest = name.partition(".")
         relation = here.relations.get(head)
-        if relation is None or relation.model not in schemas:
+        if relation is None or not schemas.keys() >= set(relation.models):
             break
         here, name = schemas[relation.model], rest
     return here, name

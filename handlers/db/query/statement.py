@@ -80,13 +80,16 @@ class Compiler:
         number of its rows and the most frequent first, among the first `rows` rows that the permit
         allows. Among all rows (None) values are not counted: the number is 0."""
         declared = self._tables[model]
-        column, key = declared.table.c[of.name], declared.table.c[declared.schema.key]
+        column, keys = (
+            declared.table.c[of.name],
+            [declared.table.c[name] for name in declared.schema.keys],
+        )
         limits = row_limits(declared, declared.table, permits[model], self._texts)
         chosen = as_text(column).label(of.name) if of.kind == "json" else column
         found = sa.select(chosen).where(*limits, column.is_not(None))
         if rows is None:
             return found.add_columns(sa.literal(0)).distinct().limit(values)
-        value = found.order_by(key).limit(rows).subquery().c[of.name]
+        value = found.order_by(*keys).limit(rows).subquery().c[of.name]
         number = sa.func.count()
         return sa.select(value, number).group_by(value).order_by(number.desc(), value).limit(values)
 
@@ -142,7 +145,7 @@ class _SelectBuilder:
         """Return the columns of records: the key, the title, and those that are selected."""
         schema = self.root.declared.schema
         chosen = self.dsl.select or [one.name for one in schema.visible]
-        return tuple(dict.fromkeys(filter(None, (schema.key, *schema.title_fields, *chosen))))
+        return tuple(dict.fromkeys(filter(None, (*schema.keys, *schema.title_fields, *chosen))))
 
     def _reads_own_fields(self, names: Sequence[str]) -> bool:
         """Return whether the columns and orders are fields of the model itself."""
@@ -203,7 +206,7 @@ class _SelectBuilder:
     def _rows(self, names: Sequence[str], limit: int) -> sa.Select[Any]:
         """Return the select of the records without conditions."""
         columns = [self._label(name) for name in names]
-        orders = [*self._record_orders(), self._key()]
+        orders = [*self._record_orders(), *self._key()]
         rows = sa.select(*columns).select_from(self.root.source())
         return self._page(rows.order_by(*orders), limit)
 
@@ -270,11 +273,10 @@ class _SelectBuilder:
         if self.dsl.computed:
             rows, orders, rest = self._groups()
         else:
-            key = self.root.declared.schema.key
-            names = names or (key,)
+            names = names or self.root.declared.schema.keys
             orders = self._record_orders()  # First, with the columns, since they join tables.
             columns = [self._label(name) for name in names]
-            rows, rest = self._from(columns), [self._key()]
+            rows, rest = self._from(columns), self._key()
         shown = [column.name for column in rows.selected_columns]
         numbered = rows.add_columns(
             sa.func.rank().over(order_by=orders).label(RANK),
@@ -317,11 +319,12 @@ class _SelectBuilder:
 
     # ---- order
 
-    def _key(self) -> Clause:
+    def _key(self) -> list[Clause]:
         """Return the key as the last sort order, in the direction of the order before it, so that
         one index serves both."""
-        key = self.root.table.c[self.root.declared.schema.key]
-        return key.desc() if self.dsl.orders and self.dsl.orders[-1].order == "desc" else key.asc()
+        down = bool(self.dsl.orders) and self.dsl.orders[-1].order == "desc"
+        columns = (self.root.table.c[name] for name in self.root.declared.schema.keys)
+        return [column.desc() if down else column.asc() for column in columns]
 
     def _rank_by_words(self) -> list[Clause]:
         """Sort records that match any of several words by the number of words, descending."""

@@ -185,7 +185,7 @@ def explain(reads: Reads, teller: Teller, offers: Sequence[Offer]) -> str:
         parts.append(say.understood.format(reading=teller.sentence(reads.understood)))
     about = reads.about or (offers[0].schema if len(offers) == 1 else None)
     if about is not None:
-        shown = [one.shown for one in about.visible if one.name != about.key][:MOST_FIELDS]
+        shown = [one.shown for one in about.visible if one.name not in about.keys][:MOST_FIELDS]
         parts.append(say.known.format(model=about.name, fields=", ".join(shown)))
     return " ".join(parts)
 

@@ -82,21 +82,24 @@ def within(here: Here, relation: Relation) -> Here:
 
 
 def _with_noun(here: Here, i: int) -> Iterator[Clause]:
+    having = here.question.is_(i, "having")
+    for at in dict.fromkeys(_led(here, i)):
+        for end, relation, wheres in _related_nouns(here, at):
+            if relation.many and not (having or relation.through):
+                continue
+            alone = relation.many and having
+            exists = (Where(field=relation.name, op="not null"),) if alone else ()
+            for stop, inner in _inner(within(here, relation), end):
+                if found := (*wheres, *inner) or exists:
+                    yield Clause("R", stop, found, relation=relation.name)
+
+
+def _led(here: Here, i: int) -> Iterator[int]:
+    """Yield the positions behind the words that may come before a related record."""
     question = here.question
-    leads = ("having", "of", "prepositions", "place_verbs", "made_verbs")
-    for lead in question.past(i, *leads):
-        behind = question.past(lead, "prepositions") if lead > i else [lead]
-        for at in dict.fromkeys(
-            each for start in behind for each in question.past(start, "articles")
-        ):
-            for end, relation, wheres in _related_nouns(here, at):
-                if relation.many and not question.is_(i, "having"):
-                    continue
-                exists = (Where(field=relation.name, op="not null"),) if relation.many else ()
-                for stop, inner in _inner(within(here, relation), end):
-                    if inner or wheres or relation.many:
-                        found = (*wheres, *inner) or exists
-                        yield Clause("R", stop, found, relation=relation.name)
+    for lead in question.past(i, "having", "of", "prepositions", "place_verbs", "made_verbs"):
+        for start in question.past(lead, "prepositions") if lead > i else [lead]:
+            yield from question.past(start, "articles")
 
 
 def _related_nouns(here: Here, i: int) -> Iterator[tuple[int, Relation, tuple[Where, ...]]]:

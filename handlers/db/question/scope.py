@@ -78,7 +78,7 @@ class Scope:
         return [
             replace(one, name=self.path + one.name)
             for one in self.schema.visible
-            if one.name != self.schema.key
+            if one.name not in self.schema.keys
             and not (one.name in self.foreign and one.kind in NUMBERS)
             and not one.name.startswith("__")
         ]
