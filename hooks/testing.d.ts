@@ -26,6 +26,8 @@ declare module "groundhook" {
     identity?: Partial<Identity>;
     /** The time of day, ISO 8601, in place of the recordings'. */
     now?: string;
+    /** Settings and prompts of this turn, as in package.yao. */
+    trial?: Record<string, any>;
     /** The model's answers, in order; {ref:0} is the marker of the first source. */
     model?: (string | ScriptedReply)[];
     /** The results of a source, for every query or by query (`*`: any other). */

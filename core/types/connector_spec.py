@@ -77,6 +77,17 @@ class ConnectorOptions(Sampling):
     plugin: dict[str, Any] = Field(default={}, description="Options of a plug-in's connector")
 
 
+class Price(Value):
+    """What a model costs for a million tokens, in any one currency."""
+
+    prompt: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    completion: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return what these tokens cost."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
+
+
 class ConnectorSpec(Value):
     """A language model. `id` follows from the file's path."""
 
@@ -88,6 +99,10 @@ class ConnectorSpec(Value):
     )
     options: ConnectorOptions = ConnectorOptions()
     capabilities: Capabilities = {}
+    price: Price | None = Field(
+        default=None,
+        description="Price of a million tokens, {prompt, completion}: `groundhook eval` adds it up",
+    )
 
     def lacks(self, capability: str) -> bool:
         """Return whether the file says that the model cannot do something, such as

@@ -33,6 +33,7 @@ from groundhook.host.app.sources import Sources
 from groundhook.host.app.toolkits import Toolkits, owners_of
 from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Explained
+from groundhook.host.config.trial import Trial, trial_of
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.turn.context import Request, RunContext, Runtime, search_scope
@@ -104,18 +105,23 @@ class Host:
         identity: Identity | Mapping[str, Any] | None = None,
         options: TurnOptions | Mapping[str, Any] | None = None,
         contract: Contract = NO_CONTRACT,
+        trial: Trial | Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Return a context manager that runs one turn and yields its events; leaving the block
         stops what is still running. `messages` is the conversation or one user message. With
         several `connector`s the next one answers when one cannot be reached. `contract` is the form
-        that the answer must have. Entering raises
-        UnknownName, ConfigError and TooManyTurns; later failures are `error` events."""
+        that the answer must have; `trial`, keys of `package.yao`, replaces settings and prompts of
+        the files for this turn. Entering raises UnknownName, ConfigError and TooManyTurns; later
+        failures are `error` events. Raises UsageError."""
+        if trial is not None and not isinstance(trial, Trial):
+            trial = trial_of(trial, self.app.package(assistant_id))
         request = Request(
             assistant_id=assistant_id,
             messages=conversation(messages, self.app.settings.turns),
             options=turn_options(search, connector, options),
             identity=validated(Identity, identity or {}, "identity"),
             contract=contract,
+            trial=trial,
         )
         return open_turn(self.runtime, self.turns, request)
 

@@ -243,6 +243,10 @@ class Upkeep(Protocol):
         same. Raises UnknownName."""
         ...
 
+    async def rated(self, /) -> Sequence[tuple[Owner, ChatMessage]]:
+        """Return the answers of all chats that a reader gave feedback on, the oldest first."""
+        ...
+
     async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
         """Take over the turns whose lease ended before `now`, or ends more than `AHEAD_MS` after
         `lease_until`, since the clock was set back; return them, each to one caller, who ends

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 from secrets import token_hex
 
 from groundhook.core.errors import UnknownName
-from groundhook.core.types.chats import Owner, StoredTurn
+from groundhook.core.types.chats import ChatMessage, Owner, StoredTurn
 from groundhook.host.chats.chats import delete_chat, list_rows
 from groundhook.host.chats.ports import AHEAD_MS, KeptChat, Page
 from groundhook.host.chats.storage.sql import Sql, Threads
-from groundhook.host.chats.tables import CHAT, TURN, chat_in, known_id, owner_in, turn_in
+from groundhook.host.chats.tables import (
+    CHAT,
+    MESSAGE,
+    TURN,
+    chat_in,
+    known_id,
+    message_in,
+    owner_in,
+    turn_in,
+)
 
 
 class SqlUpkeep:
@@ -37,6 +46,16 @@ class SqlUpkeep:
         if not rows:
             raise UnknownName("chat", chat, ())
         return [owner_in(owner) for (owner,) in rows]
+
+    async def rated(self, /) -> Sequence[tuple[Owner, ChatMessage]]:
+        """Return the answers that a reader gave feedback on, the oldest first."""
+        rows = await self._threads.read(
+            lambda sql: sql.rows(
+                f"select m.owner, {MESSAGE} from messages m where m.feedback is not null"
+                " order by m.made_at, m.id"
+            )
+        )
+        return [(owner_in(row[0]), message_in(row[1:], ())) for row in rows]
 
     async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
         """Take over the turns whose lease ended before `now`, or is too long to be one of this

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from groundhook.core.errors import UsageError
 from groundhook.core.types.chats import Owner
+from groundhook.core.types.turn import Message
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.chats.ports import KeptChat, Page
@@ -22,6 +24,8 @@ from groundhook.host.cli.tables import table
 from groundhook.host.cli.view import View
 from groundhook.host.output.dialects.kept import events_of
 from groundhook.host.output.dialects.markdown import exported
+from groundhook.host.output.flow import one_line
+from groundhook.host.testing.evaluation.suite import Row, append_rows, assistant_of, read_suite
 
 
 @click.group("chats")
@@ -173,6 +177,58 @@ def purge(app: Path, older_than: int, as_json: bool, debug: bool) -> int:
         return 0
 
     return execute(work, report, debug=debug)
+
+
+@command.command("suite", short_help="Add the questions of unhelpful answers to a suite.")
+@click.argument("suite", type=click.Path(path_type=Path))
+@options.common
+@click.option("--assistant", type=options.Words(), metavar="A", help="Only answers of A.")
+def suite_(suite: Path, assistant: str | None, app: Path, as_json: bool, debug: bool) -> int:
+    """Add a row to SUITE for every answer that a reader marked as not helpful: the question, the
+    conversation before it, and the reader's comment. Write into each row what the answer must have;
+    until then `groundhook eval` only measures it. Rows that the suite has are not added again.
+
+    Without --assistant, a suite in assistants/<id>/tests gets the answers of that assistant.
+    """
+    report = Report(json=as_json)
+    wanted = assistant or assistant_of(suite)
+
+    async def work() -> int:
+        known = _ids_in(suite)
+        async with open_host(app, tune_gc=True) as host:
+            rows = [row async for row in _unhelpful(host, wanted, suite) if row.id not in known]
+        append_rows(suite, rows)
+        for row in rows:
+            if report.json:
+                report.line(row.model_dump(mode="json", exclude_defaults=True))
+            note = (f"  {one_line(row.note)}", "dim")
+            report.show(Text.assemble("  ", one_line(row.question), note))
+        report.show(f"Added {count(len(rows), 'row')} to {suite}.")
+        return 0
+
+    return execute(work, report, debug=debug)
+
+
+def _ids_in(suite: Path) -> set[str]:
+    return {row.id for row in read_suite(suite, suite.as_posix()).rows} if suite.exists() else set()
+
+
+async def _unhelpful(host: Host, assistant: str, suite: Path) -> AsyncIterator[Row]:
+    """Yield a row for each unhelpful answer, without the names of its reader."""
+    for owner, answer in await host.chats.upkeep.rated():
+        by = answer.answer.assistant_id if answer.answer else ""
+        if answer.feedback is None or answer.feedback.rating >= 0 or assistant not in ("", by):
+            continue
+        path = await host.chats.conversations.path(owner, answer.chat_id, answer.parent)
+        if not path or not path[-1].text.strip():
+            continue
+        yield Row(
+            id=answer.id,
+            question=path[-1].text,
+            messages=[Message(role=each.role, content=each.text) for each in path[:-1]],
+            assistant="" if by == assistant_of(suite) else by,
+            note=f"not helpful: {answer.feedback.comment}".removesuffix(": "),
+        )
 
 
 async def _owner(host: Host, id: str, user: str, tenant: str) -> Owner:

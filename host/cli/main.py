@@ -52,6 +52,10 @@ COMMANDS = {
     ),
     "keys": ("groundhook.host.cli.keys", "Add, list and revoke keys of the app's server."),
     "test": ("groundhook.host.cli.test", "Run the tests of assistants, offline."),
+    "eval": (
+        "groundhook.host.cli.eval",
+        "Score the answers to a suite of questions; compare a trial of other settings.",
+    ),
     "config": (
         "groundhook.host.cli.config",
         "Show every setting of an assistant and which layer set it.",

@@ -78,9 +78,10 @@ def connectors(
     """Return the connectors, with the one that every app has. `types` are those that one may have
     (none: any)."""
     loaders: dict[str, Callable[[], ConnectorSpec]] = {_OFFLINE.id: lambda: _OFFLINE}
-    for each in _list_all_files("connectors", found, root):
+    files = list(_list_all_files("connectors", found, root))
+    for each in files:
         loaders[each.id] = partial(_read_connector, each, environment, types)
-    return Catalogue("connector", loaders)
+    return Catalogue("connector", loaders, files={each.id: each.shown for each in files})
 
 
 def toolkits(

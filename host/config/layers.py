@@ -1,7 +1,7 @@
 """The layers of configuration: their values, and where each value is written.
 
-defaults < global (`agent/agent.yml`, then `agent/search.yao`) < assistant (`package.yao`) < hook <
-request. A layer holds only the keys that are set, by their canonical names in `Settings`.
+defaults < global (`agent/agent.yml`, then `agent/search.yao`) < assistant (`package.yao`) < trial <
+hook < request. A layer holds only the keys that are set, by their canonical names in `Settings`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import normalise
 from groundhook.host.config.validate import Checked
 
-LayerName = Literal["defaults", "global", "assistant", "hook", "request"]
+LayerName = Literal["defaults", "global", "assistant", "trial", "hook", "request"]
 
 
 @dataclass(frozen=True, kw_only=True)

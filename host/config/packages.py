@@ -39,6 +39,7 @@ from groundhook.host.config.layers import Layer, file_layer, hook_layer, request
 from groundhook.host.config.package import Package, check_package, load_package
 from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
+from groundhook.host.config.trial import Trial
 from groundhook.host.config.validate import Checked, check_document
 
 T = TypeVar("T")
@@ -175,11 +176,13 @@ class App:
         *,
         returned: CreateReturn | None = None,
         options: TurnOptions | None = None,
+        trial: Trial | None = None,
     ) -> Resolved:
-        """Return the settings of a run of `package`, folded from the five layers. Raises
+        """Return the settings of a run of `package`, folded from its layers. Raises
         ConfigError, HookReturnInvalid, UsageError."""
         metadata = options.metadata if options is not None else None
-        above = [hook_layer(returned, metadata), request_layer(options)]
+        tried = [trial.layer] if trial is not None else []
+        above = [*tried, hook_layer(returned, metadata), request_layer(options)]
         if any(layer.data or layer.unknown for layer in above):
             return resolve([*self.layers, package.layer, *above])
         known = self._fold_cache.get(package.id)

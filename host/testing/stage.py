@@ -37,6 +37,7 @@ from groundhook.core.types.search import SEARCH_TYPES, Item, SearchRequest, Sear
 from groundhook.core.types.turn import Identity, TurnOptions, Usage
 from groundhook.host.app.host import Host
 from groundhook.host.chats.memory.memory import Memory
+from groundhook.host.config.trial import Trial
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.single_lines import problem_line
 from groundhook.host.search.searcher import SearchPlugins
@@ -63,6 +64,9 @@ class TurnArguments(TurnOptions):
     identity: Identity = Identity()
     now: datetime | None = Field(
         default=None, description="The current time, instead of the cassette's"
+    )
+    trial: dict[str, Any] | None = Field(
+        default=None, description="Settings and prompts of this turn, as in package.yao"
     )
     model: tuple[Any, ...] | None = Field(
         default=None,
@@ -94,16 +98,32 @@ class Stage:
         wanted = _parse_options(options)
         if not isinstance(message, (str, list)):
             raise UsageError("turn: the message must be text or a list of messages {role, content}")
-        requests, known = Requests(), len(self.cassette.problems)
+        requests = Requests()
+        return answer_of(await self.run(message, wanted, requests), requests)
+
+    async def run(
+        self,
+        message: str | Sequence[Any],
+        wanted: TurnArguments,
+        requests: Requests,
+        *,
+        trial: Trial | None = None,
+    ) -> list[Event]:
+        """Run a turn and return its events; `requests` receives what it asks of sources and
+        models, `console` its warnings and errors. `trial` outranks that of the options. Raises
+        UsageError, ConfigError, and NotRecorded if an answer is not recorded."""
+        known = len(self.cassette.problems)
         host = replace(self.host, runtime=self._make_runtime(wanted, requests))
-        events: list[Event] = []
         request = wanted.model_dump(exclude_unset=True, include=set(TurnOptions.model_fields))
         entered = host.stream(
-            wanted.assistant or self.assistant, message, identity=wanted.identity, options=request
+            wanted.assistant or self.assistant,
+            message,
+            identity=wanted.identity,
+            options=request,
+            trial=trial or wanted.trial,
         )
         async with entered as stream:
-            async for event in stream:
-                events.append(event)
+            events = [event async for event in stream]
         self.console += [
             problem_line(_OUTCOMES[event.type], event, "").plain
             for event in events
@@ -112,7 +132,7 @@ class Stage:
         missing = [problem.message for problem in self.cassette.problems[known:]]
         if missing:
             raise NotRecorded("\n".join(missing))
-        return answer_of(events, requests)
+        return events
 
     async def log(self, level: str, message: str, /) -> None:
         self.console.append(message if level == "info" else f"{level}: {message}")
@@ -154,8 +174,11 @@ class Stage:
             if id not in real.app.connectors:
                 return real.connectors(id)  # raises UnknownName with the known ids
             taped = TapedModel(tape, id, lambda: real.connectors(id))
-            model = taped if scripted is None else ScriptedTurn(scripted, taped)
-            return WatchedModel(id, model, requests)
+            if scripted is not None:
+                return WatchedModel(id, ScriptedTurn(scripted, taped), requests)
+            # The built-in connector uses no service, so that nothing is recorded.
+            computed = id not in real.app.connectors.files
+            return WatchedModel(id, real.connectors(id) if computed else taped, requests)
 
         def web_configured(settings: Any) -> bool:
             if "web" in wanted.searches or not cassette.recording:

@@ -31,6 +31,7 @@ from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.core.types.uses import JsonReply
 from groundhook.host.chats.memory.memory import Memory
 from groundhook.host.config.packages import App
+from groundhook.host.config.trial import Trial
 from groundhook.host.search.other_words import WrittenWords
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.tools.toolbox import Toolbox
@@ -125,7 +126,8 @@ class Conversation:
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """The request for one turn. `reply` is the schema of the answer of a delegated step, which a
-    program reads; `contract` is what a client demands of the answer. An empty `turn_id` is replaced
+    program reads; `contract` is what a client demands of the answer. A `trial` is of this assistant
+    alone, not of those that it calls. An empty `turn_id` is replaced
     by a new one."""
 
     assistant_id: str
@@ -135,6 +137,7 @@ class Request:
     reply: JsonReply | None = None
     contract: Contract = NO_CONTRACT
     conversation: Conversation | None = None
+    trial: Trial | None = None
     turn_id: str = ""
 
     def for_assistant(

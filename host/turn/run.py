@@ -21,6 +21,7 @@ from groundhook.core.types.events import StreamStart, Warned
 from groundhook.core.types.search import Certainty, SearchResult, SearchType, SourceType
 from groundhook.core.types.turn import CreateReturn, NextReturn, connector_ids
 from groundhook.host.config.package import Package
+from groundhook.host.config.prompts import Prompts
 from groundhook.host.search.certainty import best, certainty_of_turn
 from groundhook.host.search.citations.facts import words_of
 from groundhook.host.search.citations.index import CitationIndex
@@ -110,7 +111,8 @@ class AssistantRun:
         chain = _extend_chain(context.chain if context else (), request.assistant_id)
         ids = context.ids if context else itertools.count(1)
         package = runtime.app.package(request.assistant_id)
-        resolved = runtime.app.settings_for(package, options=request.options)
+        trial = request.trial
+        resolved = runtime.app.settings_for(package, options=request.options, trial=trial)
         settings = resolved.settings
         citation_index = CitationIndex(
             settings.search.citation.format,
@@ -159,7 +161,9 @@ class AssistantRun:
         if created.tools is not None:
             self.chosen = ChosenTools.of(app, self.package.id, created.tools)
             created = created.model_copy(update={"tools": list(self.chosen.toolkits)})
-        resolved = app.settings_for(self.package, returned=created, options=options)
+        resolved = app.settings_for(
+            self.package, returned=created, options=options, trial=self.request.trial
+        )
         self.settings, self.unknown = resolved.settings, resolved.unknown
         scope = replace(self.searcher.scope, settings=self.settings.search, uses=self.settings.uses)
         self.searcher = replace(self.searcher, settings=self.settings, scope=scope)
@@ -213,6 +217,15 @@ class AssistantRun:
         """The language of the turn: the one that Create returned, else the request's, else the
         configured one."""
         return self.changed.get("locale") or self.request.options.locale or self.settings.locale
+
+    @property
+    def prompts(self) -> Prompts:
+        """The prompts of the assistant: those of a trial, else of its package, by their preset.
+        Raises UnknownName, ConfigError."""
+        trial = self.request.trial
+        if trial is not None and trial.prompts is not None:
+            return trial.prompts
+        return self.package.prompts_for(self.settings.prompt_preset)
 
     @property
     def connectors(self) -> tuple[str, ...]:

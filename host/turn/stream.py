@@ -281,6 +281,7 @@ async def _make_delegated_request(run: AssistantRun, delegation: Delegation) -> 
         assistant_id=delegation.agent_id,
         messages=delegation.messages or run.request.messages,
         options=options,
+        trial=None,
     )
 
 

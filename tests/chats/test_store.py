@@ -405,6 +405,22 @@ async def test_feedback_is_kept_with_the_answer(store: ChatStore) -> None:
         await store.conversations.rate(ADA, turn.question_id, given)
 
 
+async def test_rated_answers_of_all_owners_are_listed(store: ChatStore) -> None:
+    kept, other = await chat(store), await chat(store, BOB)
+    await exchange(store, kept.id, question(kept.id))
+    turn = await exchange(store, kept.id, question(kept.id))
+    bobs = await begin(store, other.id, question(other.id), BOB)
+    assert await end(store, bobs, owner=BOB)
+    assert await store.upkeep.rated() == []
+    await store.conversations.rate(ADA, turn.answer_id, Feedback(rating=-1))
+    await store.conversations.rate(BOB, bobs.answer_id, Feedback(rating=1))
+    found = await store.upkeep.rated()
+    assert {(owner, answer.id) for owner, answer in found} == {
+        (ADA, turn.answer_id),
+        (BOB, bobs.answer_id),
+    }
+
+
 async def test_any_content_can_be_kept(store: ChatStore) -> None:
     kept = await chat(store)
     odd = "\x00 \ud800 \u2028 😀 %s :id"

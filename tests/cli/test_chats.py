@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import anyio
+
+from groundhook import open_host
 from tests.cli.conftest import Groundhook
 
 
@@ -75,3 +81,31 @@ def test_a_chat_of_another_user_is_not_begun_anew(groundhook: Groundhook) -> Non
     assert going_on.code == 0
     (kept,) = groundhook("chats", "list", "--user", "local", "--tenant", "a b", "--json").lines
     assert kept["messages"] == 4
+
+
+async def rate(shop: Path, *ratings: int) -> None:
+    """Asks the shop once for each rating, the later ones as follow-ups, and rates the answers."""
+    async with open_host(shop) as host, host.chat("shop", identity={"user_id": "ada"}) as chat:
+        for pen, rating in zip(("red", "blue"), ratings, strict=True):
+            with anyio.fail_after(60):
+                async with chat.send(f"Is there a {pen} pen?") as events:
+                    assert [event.type async for event in events][-1] == "stream_end"
+            comment = "the price is wrong" if rating < 0 else ""
+            answer = (await chat.messages())[-1]
+            await chat.rate(answer, {"rating": rating, "comment": comment})
+
+
+async def test_unhelpful_answers_become_rows_of_a_suite(shop: Path, groundhook: Groundhook) -> None:
+    await rate(shop, 1, -1)
+    suite = "assistants/shop/tests/kept.suite.jsonl"
+    added = await anyio.to_thread.run_sync(lambda: groundhook("chats", "suite", suite))
+    assert (added.code, added.out.splitlines()[-1]) == (0, f"Added 1 row to {suite}.")
+    (row,) = map(json.loads, (shop / suite).read_text(encoding="utf-8").splitlines())
+    assert row["question"] == "Is there a blue pen?"
+    assert [each["role"] for each in row["messages"]] == ["user", "assistant"]
+    assert row["note"] == "not helpful: the price is wrong"
+    assert "ada" not in json.dumps(row)
+    again = await anyio.to_thread.run_sync(lambda: groundhook("chats", "suite", suite))
+    assert again.out == f"Added no rows to {suite}.\n"
+    ran = await anyio.to_thread.run_sync(lambda: groundhook("eval", suite))
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "1 of 1 turn passed")

@@ -131,9 +131,8 @@ def prompt_composer(
     items = [item for entry in kept for item in entry.items]
     found = _found(run, without_hook=bool(added))
     shared = () if run.settings.disable_global_prompts else run.runtime.app.prompts
-    own_prompts = run.package.prompts_for(run.settings.prompt_preset)
     grammar = run.searcher.citation_index.grammar
-    prompts = fill_prompts(run, [*shared, *own_prompts])
+    prompts = fill_prompts(run, [*shared, *run.prompts])
     cites = tooling.toolbox.cites
 
     def build(items: Sequence[Item], conversation: Sequence[Message]) -> Prompt:
