@@ -49,7 +49,7 @@ from groundhook.handlers.kb.embedders.cached import VectorCache
 from groundhook.handlers.kb.ranking import fusion
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
 from groundhook.handlers.kb.store.messages import pack_vector
-from groundhook.handlers.kb.store.port import CollectionSettings, Question
+from groundhook.handlers.kb.store.port import CollectionSettings, VectorQuestion
 
 
 @dataclass(frozen=True)
@@ -111,18 +111,18 @@ class Ways(Search):
         with patch.object(fusion, "is_code", return_value=False):
             return super()._weight(*given)
 
-    def _groups(self, *given: Any) -> list[fusion.Group]:
+    def _groups(self, *given: Any) -> list[fusion.LanguageGroup]:
         groups = super()._groups(*given)
         if self.way.words is None and not self.way.one_weight:
             return groups
         most = max(group.weight for group in groups) if self.way.words is None else self.way.words
-        return [fusion.Group(group.dense, group.words, most) for group in groups]
+        return [fusion.LanguageGroup(group.dense, group.words, most) for group in groups]
 
 
 class Parts(Stored):
     """A collection of the embedded engine, searched in some way."""
 
-    def search_in(self, way: Way, question: Question) -> Any:
+    def search_in(self, way: Way, question: VectorQuestion) -> Any:
         if not isinstance(self._search, Ways):
             self._search = Ways(self._manifest, self.settings.language, lambda: self._shard)
         self._search.set_way(way, self.settings.language)
@@ -156,13 +156,13 @@ async def answers(
         neutral = (
             await across.neutral_vector(text, vector, languages, model) if way.neutral else b""
         )
-        question = Question(vector=vector, text=text, limit=DEPTH, neutral_vector=neutral)
+        question = VectorQuestion(vector=vector, text=text, limit=DEPTH, neutral_vector=neutral)
         answer = there.search_in(way, question)
         if not languages and answer.languages and way.neutral:
             languages = answer.languages
             neutral = await across.neutral_vector(text, vector, languages, model)
             answer = there.search_in(
-                way, Question(vector=vector, text=text, limit=DEPTH, neutral_vector=neutral)
+                way, VectorQuestion(vector=vector, text=text, limit=DEPTH, neutral_vector=neutral)
             )
         times.append((time.perf_counter() - began) * 1000)
         ranked[id] = [hit.passage for hit in answer.hits]

@@ -31,7 +31,7 @@ from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.search import SearchRequest
 from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import open_database
-from groundhook.handlers.db.engines.engine import Engine, engine_for
+from groundhook.handlers.db.engines.engine import DatabaseEngine, engine_for
 from groundhook.handlers.db.query.dsl import parse
 from groundhook.handlers.db.query.linter import checked
 from groundhook.handlers.db.store import Store
@@ -133,7 +133,7 @@ WORDINGS = (
 )
 
 
-async def fill(engine: Engine, rows: int) -> None:
+async def fill(engine: DatabaseEngine, rows: int) -> None:
     number = NUMBERS[engine.dialect].format(rows=rows)
     days = DAYS[engine.dialect].format(
         days="mod(i, 3650)" if engine.dialect != "sqlite" else "i % 3650"
@@ -181,7 +181,7 @@ async def shortest(*asks: Callable[[], Awaitable[object]]) -> list[float]:
     return [min(taken) for taken in times]
 
 
-async def queries(engine: Engine) -> None:
+async def queries(engine: DatabaseEngine) -> None:
     """Rows and figures, against the same statement by hand; and rows with how many there are in
     all, against two."""
     store = Store({"": (engine, 4096)}, {"thing": MODEL})

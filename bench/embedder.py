@@ -30,7 +30,7 @@ from bench.answers import APP, COLLECTION
 from bench.figures import figure
 from bench.kb_adding import added
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
-from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine
+from groundhook.handlers.kb.embedders.e5.engine import E5Engine, load_engine
 from groundhook.handlers.kb.ingest.throttle import CORES
 
 ROOT = Path(__file__).parent.parent
@@ -100,7 +100,7 @@ def fresh_process(*, small: bool) -> Fresh:
     return (time.perf_counter() - began) * 1000, float(run.stdout) / 1024
 
 
-def processor_s(engine: Engine, given: Sequence[str]) -> float:
+def processor_s(engine: E5Engine, given: Sequence[str]) -> float:
     """The least of some rounds, in seconds of processor time."""
     taken = []
     for _ in range(ROUNDS):
@@ -111,7 +111,7 @@ def processor_s(engine: Engine, given: Sequence[str]) -> float:
     return min(taken)
 
 
-def p50(engine: Engine, questions: Sequence[str]) -> float:
+def p50(engine: E5Engine, questions: Sequence[str]) -> float:
     taken = []
     for question in questions:
         began = time.perf_counter()

@@ -36,7 +36,7 @@ from groundhook.core.hook_engine import (
 )
 from groundhook.core.types.search import SearchRequest, SearchResult
 from groundhook.core.types.turn import Completion, Message, NextPayload
-from groundhook.hooks.engine import Isolate, Outcome
+from groundhook.hooks.engine import Isolate, IsolateOutcome
 from groundhook.hooks.runner import open_engine
 
 ROUNDS, WARM_UP, MANY, CALLS = 200, 20, 1000, 500
@@ -182,7 +182,7 @@ async def bridge_us() -> float:
     def on_call(_: str) -> None:
         asyncio.run_coroutine_threadsafe(answer(), loop)
 
-    def done(_: Outcome) -> None:
+    def done(_: IsolateOutcome) -> None:
         loop.call_soon_threadsafe(ended.set_result, None)
 
     isolate = await anyio.to_thread.run_sync(Isolate, BRIDGE, on_call)

@@ -27,7 +27,12 @@ from groundhook.core.app_settings import QdrantSettings
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store.messages import pack_vector
-from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage, Question
+from groundhook.handlers.kb.store.port import (
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    VectorQuestion,
+)
 from tests.loopback.qdrant import qdrant
 from tests.loopback.qdrant_grpc import grpc_door
 
@@ -66,7 +71,7 @@ async def measure(settings: QdrantSettings) -> None:
         (time.process_time() - worked) / passages * 1e3,
         "ms of this process a passage",
     )
-    question = Question(vector=vector(), text="winter pears", limit=10)
+    question = VectorQuestion(vector=vector(), text="winter pears", limit=10)
     await store.search("docs", MADE, question)
     took, worked = [], time.process_time()
     for _ in range(SEARCHES):

@@ -58,7 +58,7 @@ from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.embedders.e5.engine import LoadedEngine, weights_file
 from groundhook.handlers.kb.embedders.e5.file import open_model
-from groundhook.handlers.kb.embedders.e5.session import Session
+from groundhook.handlers.kb.embedders.e5.session import E5Session
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.language import language_of
@@ -125,7 +125,7 @@ class Exact(BuiltinEmbedder):
 
 @cache
 def _exact_engine() -> LoadedEngine:
-    return LoadedEngine(Session(open_model(weights_file()), "exact"))
+    return LoadedEngine(E5Session(open_model(weights_file()), "exact"))
 
 
 async def embedded(collection: Collection, cache: VectorCache, *, exact: bool = False) -> Vectors:

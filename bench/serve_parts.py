@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from bench.figures import figure
 from groundhook import open_host
 from groundhook.core.server_settings import JWTSettings, StreamSettings
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.host import Host
-from groundhook.host.chats.ports import Page, RequestKey
+from groundhook.host.chats.ports import ChatPage, RequestKey
 from groundhook.host.chats.storage.opening import open_storage
 from groundhook.host.chats.tables import owner_key
 from groundhook.host.output.dialects import kept
@@ -38,7 +38,7 @@ from groundhook.host.server.turns.turns import ServerTurns, open_server_turns
 EVENTS = 2000  # of a log
 CHATS = 10_000
 ROUNDS = 40
-OWNER = Owner("", "bench")
+OWNER = ChatOwner("", "bench")
 
 
 async def measure_parts(app: Path) -> None:
@@ -185,5 +185,5 @@ async def chats(host: Host, app: Path) -> None:
                 " leaf, archived) values (:owner, :id, 'short', :title, :title, :at, :at, '', 0)",
                 **row,
             )
-    page = partial(host.chats.chats.list, OWNER, Page(limit=50))
+    page = partial(host.chats.chats.list, OWNER, ChatPage(limit=50))
     figure(f"50 chats of {CHATS:,}, p50", await middle(page), "ms")

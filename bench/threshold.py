@@ -35,7 +35,7 @@ from groundhook.handlers.kb.embed import least_cosine
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.store.messages import pack_vector
-from groundhook.handlers.kb.store.port import Question
+from groundhook.handlers.kb.store.port import VectorQuestion
 
 SETS = {
     "paraphrase": "english",
@@ -63,7 +63,7 @@ WAYS = (
 class Asked:
     """A question, and the passage that has its word."""
 
-    question: Question
+    question: VectorQuestion
     passage: str
 
 
@@ -111,7 +111,7 @@ def parts(collection: Collection, chance: random.Random) -> Iterator[Collection]
         yield replace(collection, documents={id: collection.documents[id] for id in ids})
 
 
-def finding(there: Parts, way: Way, questions: Sequence[Question]) -> int:
+def finding(there: Parts, way: Way, questions: Sequence[VectorQuestion]) -> int:
     return sum(bool(there.search_in(way, question).hits) for question in questions)
 
 
@@ -130,9 +130,9 @@ async def measured(
     language = SETS[collection.name]
     least = least_cosine(model.similarity, KBSettings().threshold)
 
-    async def question(text: str) -> Question:
+    async def question(text: str) -> VectorQuestion:
         vector = pack_vector(await model.embed_query(text))
-        return Question(vector=vector, text=text, limit=10, least_cosine=least)
+        return VectorQuestion(vector=vector, text=text, limit=10, least_cosine=least)
 
     strange = [await question(text) for text in OFF_TOPIC[language]]
     words = single(collection, chance)

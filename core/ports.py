@@ -22,7 +22,7 @@ from groundhook.core.settings import (
     UsesSettings,
 )
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.core.types.delegation import Answer, Outline, Request
+from groundhook.core.types.delegation import DelegateAnswer, DelegateRequest, Outline
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.search import (
@@ -64,17 +64,17 @@ class Delegates(Protocol):
 
     async def ask(
         self,
-        use: Use[Request, Answer],
+        use: Use[DelegateRequest, DelegateAnswer],
         doer: str,
-        request: Request,
+        request: DelegateRequest,
         /,
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[Answer], str] = accept_any,
+        wrong: Callable[[DelegateAnswer], str] = accept_any,
         tries: int = 2,
         prompt: ModelPrompt | None = None,
-    ) -> Answer:
+    ) -> DelegateAnswer:
         """Return the answer of `doer` (`connector:<id>`, `<assistant-id>` or
         `mcp:<server>[.<tool>]`).
 
@@ -90,17 +90,17 @@ class NoDelegates:
 
     async def ask(
         self,
-        use: Use[Request, Answer],
+        use: Use[DelegateRequest, DelegateAnswer],
         doer: str,
-        request: Request,
+        request: DelegateRequest,
         /,
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[Answer], str] = accept_any,
+        wrong: Callable[[DelegateAnswer], str] = accept_any,
         tries: int = 2,
         prompt: ModelPrompt | None = None,
-    ) -> Answer:
+    ) -> DelegateAnswer:
         """Return nothing: always raises DelegateError."""
         raise DelegateError(f"{use.name} by {doer!r} failed: there are no delegates outside a host")
 

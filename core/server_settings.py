@@ -204,7 +204,7 @@ class ChatsSettings(Value):
     )
 
 
-class PageSettings(Value):
+class ServedPageSettings(Value):
     """The page for people, at the address of the server, and the widget for other sites."""
 
     enabled: bool = Field(default=True, description="Off: 404; `GET /` lists the endpoints")
@@ -259,7 +259,7 @@ class ServerSettings(Value):
     openai: OpenAISettings = OpenAISettings()
     mcp: MCPServerSettings = MCPServerSettings()
     chats: ChatsSettings = ChatsSettings()
-    page: PageSettings = PageSettings()
+    page: ServedPageSettings = ServedPageSettings()
     auth: AuthSettings = AuthSettings()
     allow: AllowSettings = AllowSettings()
     limits: LimitSettings = LimitSettings()

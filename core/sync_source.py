@@ -15,7 +15,7 @@ from groundhook.core.types.sync import SyncSettings
 
 # By collection as the toolkit's file names it. Documents of a later collection depend on those of
 # the earlier ones, and are removed before them.
-Documents = Mapping[str, Sequence[CollectionDocument]]
+DocumentsByCollection = Mapping[str, Sequence[CollectionDocument]]
 _PAGE = 100
 
 
@@ -27,7 +27,7 @@ class SyncRecord:
 
     id: str
     digest: str
-    make: Callable[[], Documents]
+    make: Callable[[], DocumentsByCollection]
     prepare: Callable[[], Awaitable[None]] | None = None
 
 

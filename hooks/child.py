@@ -15,7 +15,15 @@ import psutil
 
 from groundhook.core.errors import HookCrashed
 from groundhook.core.workers import Child, WorkerConnection, start_child
-from groundhook.hooks.leases import Called, Done, EventQueue, LeaseEvent, LeaseTerms, Lost, Role
+from groundhook.hooks.leases import (
+    Called,
+    Done,
+    EventQueue,
+    FaultRole,
+    LeaseEvent,
+    LeaseTerms,
+    Lost,
+)
 from groundhook.hooks.run import Prelude
 
 MODULE = "groundhook.hooks.worker"
@@ -31,7 +39,7 @@ KEPT = 96 * MEGABYTE  # a worker that keeps that much more than when it was read
 class WorkerLease:
     """An isolate in a worker."""
 
-    def __init__(self, worker: Worker, run: int, terms: LeaseTerms) -> None:
+    def __init__(self, worker: WorkerProcess, run: int, terms: LeaseTerms) -> None:
         self._worker = worker
         self._run = run
         self._terms: LeaseTerms | None = terms  # until sent, together with the first code
@@ -83,7 +91,7 @@ class WorkerLease:
         await self._worker.release(self._run)
 
 
-class Worker:
+class WorkerProcess:
     """One process and its runs."""
 
     def __init__(
@@ -214,7 +222,7 @@ class Worker:
         leases = list(self.leases.values())
         self.leases.clear()
         suspects = [lease for lease in leases if lease.may_run or self.killed_for]
-        of_suspects: Role = "culprit" if self._is_certain(suspects, code) else "suspect"
+        of_suspects: FaultRole = "culprit" if self._is_certain(suspects, code) else "suspect"
         reason = "it took too much memory" if self.killed_for else _describe_exit(code)
         for lease in leases:
             role = of_suspects if lease in suspects else "bystander"

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from groundhook.core.errors import HookCrashed
-from groundhook.hooks.engine import Isolate, Outcome
+from groundhook.hooks.engine import Isolate, IsolateOutcome
 
-Done = Callable[[Outcome], None]
+_Done = Callable[[IsolateOutcome], None]
 HEAP_BYTES = 1024 * 1024 * 1024
 
 
-class Compiler:
+class ScriptCompiler:
     """One compiler in an isolate. Close it."""
 
     def __init__(self) -> None:
@@ -31,10 +31,10 @@ class Compiler:
         wrapper = "\n".join((package / name).read_text(encoding="utf-8") for name in scripts)
         source = _compiler_source().read_text(encoding="utf-8")
         self._lock = threading.Lock()
-        self._queue: deque[tuple[str, Done]] = deque()  # the first one is being compiled
+        self._queue: deque[tuple[str, _Done]] = deque()  # the first one is being compiled
         self._isolate = Isolate(f"{source}\n{wrapper}", lambda _: None, heap_bytes=HEAP_BYTES)
 
-    def transpile(self, file: str, source: str, others: Mapping[str, Any], done: Done) -> None:
+    def transpile(self, file: str, source: str, others: Mapping[str, Any], done: _Done) -> None:
         """Compile a file; `done` is called on V8's thread with the JSON that transpile.js
         describes. Files are compiled one after another."""
         code = f"__transpile({','.join(json.dumps(each) for each in (file, source, others))})"
@@ -44,7 +44,7 @@ class Compiler:
         if idle:
             self._isolate.evaluate(code, self._on_outcome)
 
-    def _on_outcome(self, outcome: Outcome) -> None:
+    def _on_outcome(self, outcome: IsolateOutcome) -> None:
         with self._lock:
             _, done = self._queue.popleft()
             following = self._queue[0][0] if self._queue else None

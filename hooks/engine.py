@@ -75,7 +75,7 @@ OutcomeKind = Literal["value", "error", "syntax", "heap", "stopped"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class IsolateOutcome:
     """The result of an evaluation. For the kind "value", `text` is the string that the code
     evaluated to, or "" if it was not a string; for every other kind it is V8's error message."""
 
@@ -113,7 +113,7 @@ class Isolate:
         self._on_call = on_call
         # Called with the result of each evaluation; `_connect` sets another one for the first.
         self._on_result: Callable[[Any], None] = self._end_evaluation
-        self._on_done: Callable[[Outcome], None] | None = None  # set while code is evaluated
+        self._on_done: Callable[[IsolateOutcome], None] | None = None  # set while code is evaluated
         # Python makes a thread state for each callback on V8's thread and deletes it at its end,
         # which is more than half of the cost of a host call. This keeps it during an evaluation.
         self._thread_state = ThreadState()
@@ -176,7 +176,7 @@ class Isolate:
         with self._lock:
             return not self._freed and bool(self._dll.mr_hard_memory_limit_reached(self._context))
 
-    def evaluate(self, code: str, done: Callable[[Outcome], None]) -> None:
+    def evaluate(self, code: str, done: Callable[[IsolateOutcome], None]) -> None:
         """Start to evaluate `code`, and return at once. `done` is called on V8's thread with the
         outcome, before the microtasks of the code run. Only one evaluation may run at a time. After
         `stop` the function does nothing."""
@@ -331,12 +331,12 @@ def close_all() -> None:
         isolate.close()
 
 
-def _read_outcome(value: Any) -> Outcome:
+def _read_outcome(value: Any) -> IsolateOutcome:
     result = value.contents
     if result.type == ValueType.str_utf8 or result.type in _FAILURES:
         text = result.value.bytes_val[0 : result.len].decode("utf-8", "replace")
-        return Outcome(_FAILURES.get(result.type, "value"), text)
-    return Outcome("value")
+        return IsolateOutcome(_FAILURES.get(result.type, "value"), text)
+    return IsolateOutcome("value")
 
 
 def _memory_of(buffer: Any) -> memoryview:

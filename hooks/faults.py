@@ -22,7 +22,7 @@ from groundhook.core.errors import (
 from groundhook.core.hook_tests import UNCAUGHT
 from groundhook.core.settings import HookLimits
 from groundhook.core.types.base import dotted, validation_problems
-from groundhook.hooks.program import Program
+from groundhook.hooks.program import HookProgram
 from groundhook.hooks.wire import from_v8
 
 _TARGETS = ("server", "mcp", "server_id", "agent", "connector", "type")
@@ -88,14 +88,14 @@ def call_targets(arguments: Sequence[Any]) -> list[str]:
     return [names[0] for names in named if names]
 
 
-def late_call_error(call: str, stack: str, limit: HookLimit, program: Program) -> HookLimit:
+def late_call_error(call: str, stack: str, limit: HookLimit, program: HookProgram) -> HookLimit:
     """Return the error of a host call that took too long, with the call and its line."""
     frames = frames_of(stack, program)
     place = frames[0][1] if frames else limit.place
     return HookLimit(limit.limit, f"{limit.message}: {call}", place=place, hint=limit.hint)
 
 
-def thrown_error(hook: str, described: str, program: Program) -> HookError:
+def thrown_error(hook: str, described: str, program: HookProgram) -> HookError:
     """Return the error of a hook that threw. `described` is the prelude's JSON {name, message,
     stack, code}. The place is the innermost frame of the package, the hint names the callers."""
     error: dict[str, str] = from_v8(described)
@@ -120,7 +120,9 @@ UNCAUGHT_IN = {
 }
 
 
-def prelude_warning(request: str, hook: str, text: str, program: Program) -> tuple[str, HookError]:
+def prelude_warning(
+    request: str, hook: str, text: str, program: HookProgram
+) -> tuple[str, HookError]:
     """Return the code of a warning that the prelude reports, and its error. `!uncaught`: an error
     in a callback or in a promise that is not awaited; `!lost`: a value of which JSON loses
     something; `!absent`: a part of `ctx` that is not there; `!no_hook`: neither Create nor Next, or
@@ -140,7 +142,7 @@ def prelude_warning(request: str, hook: str, text: str, program: Program) -> tup
     return code, _lost_error(hook, report, program)
 
 
-def _absence_error(described: str, program: Program) -> HookError:
+def _absence_error(described: str, program: HookProgram) -> HookError:
     """Return the error of a hook that read a missing part of `ctx`."""
     error: dict[str, str] = from_v8(described)
     frames = frames_of(error["stack"], program)
@@ -154,7 +156,7 @@ def _absence_error(described: str, program: Program) -> HookError:
     return HookThrew(f"{message}; it is undefined", place=place)
 
 
-def _lost_error(hook: str, report: Mapping[str, Any], program: Program) -> HookError:
+def _lost_error(hook: str, report: Mapping[str, Any], program: HookProgram) -> HookError:
     """Return the error of a value of which JSON loses something. `report` has the call (`of`, empty
     for a return), the path, the value (`was`), what it `becomes`, what to write `instead`, the
     number of further ones, and the stack."""
@@ -200,7 +202,7 @@ def unsettled_error(hook: str, file: str) -> HookError:
     )
 
 
-def engine_error(hook: str, message: str, program: Program) -> HookError:
+def engine_error(hook: str, message: str, program: HookProgram) -> HookError:
     """Return the error of an exception that V8 reports, outside the prelude's own catch."""
     return HookThrew(
         f"{hook} failed: {map_places(_first_line(message), program)}",
@@ -208,7 +210,7 @@ def engine_error(hook: str, message: str, program: Program) -> HookError:
     )
 
 
-def no_json_error(hook: str, described: str, program: Program) -> HookError:
+def no_json_error(hook: str, described: str, program: HookProgram) -> HookError:
     """Return the error of a hook whose return value has no JSON form."""
     error: dict[str, str] = from_v8(described)
     frames = frames_of(error.get("stack", ""), program)  # of a getter, or of a method `toJSON`
@@ -219,7 +221,7 @@ def no_json_error(hook: str, described: str, program: Program) -> HookError:
 
 
 def module_syntax_error(
-    index: int, message: str, parse_message: str, program: Program
+    index: int, message: str, parse_message: str, program: HookProgram
 ) -> HookSyntaxError:
     """Return the error of a module that V8 refused, although the compiler accepted it.
     `parse_message` is V8's own, which has the line and a caret."""
@@ -236,7 +238,7 @@ def _first_line(message: str) -> str:
 
 
 def return_error(
-    hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: Program
+    hook: str, raw: Any, model: type[BaseModel], error: ValidationError, program: HookProgram
 ) -> HookReturnInvalid:
     """Return the error of a return value that has wrong types, with each of their paths."""
     wrong = _group_by_path(
@@ -264,7 +266,7 @@ def _group_by_path(found: Sequence[tuple[Steps, str]]) -> dict[Steps, str]:
     return wrong
 
 
-def map_places(text: str, program: Program) -> str:
+def map_places(text: str, program: HookProgram) -> str:
     """Return `text` with every place of the emitted code replaced by the one in the source, and
     without the frames of the prelude."""
 
@@ -275,7 +277,7 @@ def map_places(text: str, program: Program) -> str:
     return _MENTION.sub(replace, _PRELUDE_FRAME.sub("", text))
 
 
-def frames_of(stack: str, program: Program) -> list[tuple[str, Place]]:
+def frames_of(stack: str, program: HookProgram) -> list[tuple[str, Place]]:
     """Return the frames of a stack trace that are in the package, innermost first: the function's
     name and its place in the source."""
     frames = []

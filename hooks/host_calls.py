@@ -16,7 +16,7 @@ from groundhook.core.hook_engine import HookTurn
 from groundhook.core.hook_services import HookServices
 from groundhook.hooks import faults
 from groundhook.hooks.api.row import HostCall
-from groundhook.hooks.program import Program
+from groundhook.hooks.program import HookProgram
 from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8
 
@@ -27,7 +27,7 @@ PRELUDE_REQUESTS = ("!limit", "!late", "!wait", "!uncaught", "!lost", "!absent",
 class HostCalls:
     """Answers the calls of one turn's hooks. `hook` is the name of the hook that runs."""
 
-    def __init__(self, turn: HookTurn, program: Program, table: Mapping[str, HostCall]) -> None:
+    def __init__(self, turn: HookTurn, program: HookProgram, table: Mapping[str, HostCall]) -> None:
         self.hook = ""
         self.log = ReplayLog()
         self._turn = turn

@@ -15,8 +15,8 @@ from typing import Any
 import anyio.to_thread
 
 from groundhook.core.errors import HookCrashed
-from groundhook.hooks.compiler import Compiler
-from groundhook.hooks.engine import Outcome
+from groundhook.hooks.compiler import ScriptCompiler
+from groundhook.hooks.engine import IsolateOutcome
 from groundhook.hooks.leases import Called, Done, EventQueue, Lease, LeaseEvent, LeaseTerms
 from groundhook.hooks.run import HookRun, Prelude
 from groundhook.hooks.script import Transpile
@@ -87,13 +87,13 @@ class InProcessIsolates:
     @asynccontextmanager
     async def transpiling(self) -> AsyncIterator[Transpile]:
         """Yield the TypeScript compiler, in an isolate that is closed with the block."""
-        compiler = await anyio.to_thread.run_sync(Compiler)
+        compiler = await anyio.to_thread.run_sync(ScriptCompiler)
         loop = asyncio.get_running_loop()
 
         async def transpile(file: str, source: str, others: Mapping[str, Any]) -> str:
-            answer: asyncio.Future[Outcome] = loop.create_future()
+            answer: asyncio.Future[IsolateOutcome] = loop.create_future()
 
-            def done(outcome: Outcome) -> None:
+            def done(outcome: IsolateOutcome) -> None:
                 loop.call_soon_threadsafe(_settle, answer, outcome)
 
             compiler.transpile(file, source, others, done)
@@ -109,6 +109,6 @@ class InProcessIsolates:
                 await anyio.to_thread.run_sync(compiler.close)
 
 
-def _settle(answer: asyncio.Future[Outcome], outcome: Outcome) -> None:
+def _settle(answer: asyncio.Future[IsolateOutcome], outcome: IsolateOutcome) -> None:
     if not answer.done():
         answer.set_result(outcome)

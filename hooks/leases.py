@@ -27,7 +27,7 @@ class Done:
     text: str
 
 
-Role = Literal["culprit", "suspect", "bystander"]
+FaultRole = Literal["culprit", "suspect", "bystander"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Lost:
     `limit` is set when the host ended the process for that limit, `started` is false when the
     process was never ready for work."""
 
-    role: Role
+    role: FaultRole
     reason: str
     limit: str = ""
     started: bool = True

@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from groundhook.core.errors import HookCrashed, WorkerDied
-from groundhook.hooks.child import Worker
+from groundhook.hooks.child import WorkerProcess
 from groundhook.hooks.leases import Lease, LeaseTerms
 from groundhook.hooks.run import Prelude
 from groundhook.hooks.script import Transpile
@@ -25,7 +25,7 @@ COMPILING_SECONDS = 30.0  # for one file; its size is bounded
 COMPILER_SECONDS = 10.0  # the compiler's process is kept that long after its last use
 
 
-class Pool:
+class IsolatePool:
     """Leases isolates in at most `size` worker processes, and in a further process to a run that
     must be alone."""
 
@@ -36,12 +36,12 @@ class Pool:
         self._environment = environment
         self._prelude = prelude
         self._tasks = tasks
-        self._workers: list[Worker] = []
+        self._workers: list[WorkerProcess] = []
         self._runs = itertools.count(1)
         self._names = itertools.count(1)
         self._starting = anyio.Lock()
         self._alone = anyio.Semaphore(size * MOST_ALONE)
-        self._compiler: Worker | None = None
+        self._compiler: WorkerProcess | None = None
         self._compiling = self._compiled = 0
         self._closing = False
 
@@ -106,7 +106,7 @@ class Pool:
         for worker in self._workers:
             worker.child.kill()
 
-    async def _choose_worker(self) -> Worker:
+    async def _choose_worker(self) -> WorkerProcess:
         workers = self._list_in_service()
         if not workers:
             async with self._starting:
@@ -117,7 +117,7 @@ class Pool:
             self._tasks.start_soon(self._grow)
         return best
 
-    def _list_in_service(self) -> list[Worker]:
+    def _list_in_service(self) -> list[WorkerProcess]:
         """Return the workers that take further runs. At most `size` retiring workers get none until
         their last run has ended; any beyond that go on, so that the number of processes is
         bounded."""
@@ -132,8 +132,8 @@ class Pool:
                 with suppress(HookCrashed):
                     await self._start(alone=False)
 
-    async def _start(self, *, alone: bool, slot: anyio.Semaphore | None = None) -> Worker:
-        worker = Worker(f"hook worker {next(self._names)}", alone=alone, slot=slot)
+    async def _start(self, *, alone: bool, slot: anyio.Semaphore | None = None) -> WorkerProcess:
+        worker = WorkerProcess(f"hook worker {next(self._names)}", alone=alone, slot=slot)
         with anyio.CancelScope(shield=True):  # a started process must be looked after
             await worker.start(self._prelude, self._environment)
         self._workers.append(worker)
@@ -142,7 +142,7 @@ class Pool:
             worker.child.kill()
         return worker
 
-    async def _look_after(self, worker: Worker) -> None:
+    async def _look_after(self, worker: WorkerProcess) -> None:
         """Watch a worker until it ends, reap its process, and replace it."""
         # `close` kills the processes and cancels this task; reaping them must still happen
         with anyio.CancelScope(shield=True):

@@ -37,7 +37,7 @@ _RESERVED = re.compile(
 @dataclass(frozen=True)
 class Module:
     """One file of a program. `requires` maps the names that the emitted code requires to positions
-    in `Program.modules`."""
+    in `HookProgram.modules`."""
 
     file: str
     code: str
@@ -46,7 +46,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Program:
+class HookProgram:
     """The linked modules of a hook, the entry first. `text` is what the prelude's `compile` takes,
     `literal` the same as a JavaScript literal."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from groundhook.hooks.engine import Isolate, Outcome
+from groundhook.hooks.engine import Isolate, IsolateOutcome
 
 UNITS = 32_768  # of the bridge's buffer: 64 KB
 # scripts that few runs need, each loaded when the prelude requests it
@@ -22,7 +22,7 @@ LAZY_GLOBALS = "!lazy_globals\n"
 LATER = "__groundhook.later()"
 
 # ("call", request, "") or ("done", kind of outcome or "limit", text)
-Report = Callable[[str, str, str], None]
+_Report = Callable[[str, str, str], None]
 
 
 def _ignore(_kind: str, _first: str, _second: str) -> None:
@@ -44,7 +44,7 @@ class HookRun:
 
     def __init__(self, prelude: Prelude) -> None:
         """Start the engine. Raises HookCrashed if it does not start."""
-        self._report: Report = _ignore
+        self._report: _Report = _ignore
         self._cpu_seconds = 0.0
         self._setup = ""
         self._began = 0.0
@@ -55,7 +55,7 @@ class HookRun:
         self._lazy_globals = prelude.lazy_globals
         self._isolate = Isolate(prelude.script, self._on_call)
 
-    def begin(self, setup: str, heap_mb: int, cpu_ms: int, report: Report) -> None:
+    def begin(self, setup: str, heap_mb: int, cpu_ms: int, report: _Report) -> None:
         """Make it the run of a turn. `setup` is the prelude's JSON {context, limits, fixed}.
         `report` is called from V8's thread or from `watch`, once with "done" for each `invoke`, and
         must not wait."""
@@ -110,7 +110,7 @@ class HookRun:
         else:
             self._report("call", request, "")
 
-    def _on_outcome(self, outcome: Outcome) -> None:
+    def _on_outcome(self, outcome: IsolateOutcome) -> None:
         if outcome.kind == "value" and outcome.text == "~":
             self._isolate.evaluate(LATER, self._on_outcome)
         else:

@@ -30,10 +30,10 @@ from groundhook.core.types.search import SearchRequest, SearchResult
 from groundhook.hooks.api.table import HOOKS, Dialect, lazy_globals_argument, prelude_argument
 from groundhook.hooks.inprocess import InProcessIsolates
 from groundhook.hooks.leases import LeaseSource
-from groundhook.hooks.pool import Pool
+from groundhook.hooks.pool import IsolatePool
 from groundhook.hooks.run import UNITS, Prelude
 from groundhook.hooks.script import Linker
-from groundhook.hooks.session import Session
+from groundhook.hooks.session import IsolateSession
 
 
 class _Engine:
@@ -69,9 +69,11 @@ class _Engine:
         return (await self._linker.link(script)).names
 
     @asynccontextmanager
-    async def session(self, turn: HookTurn) -> AsyncIterator[Session]:
+    async def session(self, turn: HookTurn) -> AsyncIterator[IsolateSession]:
         """Open a session, typed with its whole interface instead of the port's."""
-        session = Session(turn, await self._linker.link(turn.script), self._isolates, self._table)
+        session = IsolateSession(
+            turn, await self._linker.link(turn.script), self._isolates, self._table
+        )
         try:
             yield session
         finally:
@@ -82,7 +84,7 @@ class _Engine:
 class WorkerEngine(_Engine):
     """Hooks run in worker processes."""
 
-    def __init__(self, cache: Path, pool: Pool, dialect: Dialect) -> None:
+    def __init__(self, cache: Path, pool: IsolatePool, dialect: Dialect) -> None:
         super().__init__(Linker(cache, pool.transpiling), pool, dialect)
         self._pool = pool
 
@@ -139,7 +141,7 @@ def make_engine(
     size = (os.cpu_count() or 1) if workers is None else workers
     if size == 0:
         return InProcessEngine(cache, InProcessIsolates(_prelude(dialect)), dialect)
-    return WorkerEngine(cache, Pool(size, _prelude(dialect), tasks, environment), dialect)
+    return WorkerEngine(cache, IsolatePool(size, _prelude(dialect), tasks, environment), dialect)
 
 
 @once

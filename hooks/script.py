@@ -24,8 +24,8 @@ from groundhook.hooks.compiled_cache import CompiledFile, cache_key, load, save
 from groundhook.hooks.imports import RUNTIME, Imports
 from groundhook.hooks.program import (
     RUNTIME_MODULE,
+    HookProgram,
     Module,
-    Program,
     function_of,
     link_text,
     name_of,
@@ -95,9 +95,9 @@ class Linker:
         self._cache = cache
         self._transpiling = transpiling
         self._linking = anyio.Lock()
-        self._linked: dict[HookScript, tuple[list[tuple[Path, object]], Program]] = {}
+        self._linked: dict[HookScript, tuple[list[tuple[Path, object]], HookProgram]] = {}
 
-    async def link(self, script: HookScript) -> Program:
+    async def link(self, script: HookScript) -> HookProgram:
         """Return the program of a hook. Raises HookSyntaxError, with the place in the source."""
         known = self._find(script)
         if known is not None:
@@ -112,7 +112,7 @@ class Linker:
             self._linked[script] = ([(path, _stamp(path)) for path in linking.seen], program)
         return program
 
-    def _find(self, script: HookScript) -> Program | None:
+    def _find(self, script: HookScript) -> HookProgram | None:
         stamps, program = self._linked.get(script, ([], None))
         return (
             program
@@ -145,7 +145,7 @@ class _Linking:
         self._stack = stack
         self._transpile: Transpile | None = None
 
-    async def run(self) -> Program:
+    async def run(self) -> HookProgram:
         self.seen += self._script.entries
         for entry in self._script.entries:
             if not entry.is_file() or not entry.resolve().is_relative_to(self._root):
@@ -183,7 +183,7 @@ class _Linking:
             for name, line, column in compiled.requires
         }
 
-    def _make_program(self, modules: Sequence[Module], files: Mapping[Path, Linked]) -> Program:
+    def _make_program(self, modules: Sequence[Module], files: Mapping[Path, Linked]) -> HookProgram:
         functions = [
             each
             for path in self._entries
@@ -199,7 +199,7 @@ class _Linking:
             for path, (compiled, _) in files.items()
             for each in compiled.names
         ]
-        return Program(tuple(modules), text, json.dumps(text), tuple(functions), tuple(names))
+        return HookProgram(tuple(modules), text, json.dumps(text), tuple(functions), tuple(names))
 
     async def _load(self, path: Path) -> CompiledFile:
         """Return a compiled file, from the cache if it is there."""

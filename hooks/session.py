@@ -36,7 +36,7 @@ from groundhook.hooks import faults
 from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.host_calls import HostCalls
 from groundhook.hooks.leases import Called, Done, Lease, LeaseSource, LeaseTerms, Lost
-from groundhook.hooks.program import Program, non_function_error
+from groundhook.hooks.program import HookProgram, non_function_error
 from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8, to_v8
 
@@ -54,11 +54,15 @@ MOST_RESTARTS = 3
 _ABSENT = object()
 
 
-class Session:
+class IsolateSession:
     """Serves Create and Next of one turn. Close it."""
 
     def __init__(
-        self, turn: HookTurn, program: Program, source: LeaseSource, table: Mapping[str, HostCall]
+        self,
+        turn: HookTurn,
+        program: HookProgram,
+        source: LeaseSource,
+        table: Mapping[str, HostCall],
     ) -> None:
         self._turn = turn
         self._calls = HostCalls(turn, program, table)
@@ -75,7 +79,7 @@ class Session:
         self._hook = ""
 
     @property
-    def program(self) -> Program:
+    def program(self) -> HookProgram:
         return self._program
 
     async def create(

@@ -26,7 +26,7 @@ from groundhook.hooks import faults
 from groundhook.hooks.api import logs, testing
 from groundhook.hooks.api.table import Dialect
 from groundhook.hooks.runner import InProcessEngine, WorkerEngine, open_engine
-from groundhook.hooks.session import Session
+from groundhook.hooks.session import IsolateSession
 
 TURN_MS = 120_000  # a test waits for whole turns, a hook only for one call
 
@@ -63,7 +63,7 @@ class FileSuite:
             return Fault(exc.message, exc.place or Place(self.script.shown))
 
     @asynccontextmanager
-    async def _session(self, stage: SuiteServices) -> AsyncIterator[Session]:
+    async def _session(self, stage: SuiteServices) -> AsyncIterator[IsolateSession]:
         limits = self.limits.model_copy(update={"wall_ms": TURN_MS, "call_ms": TURN_MS})
         services = cast(HookServices, stage)  # the rows of this dialect use nothing else of it
         turn = HookTurn(
@@ -108,12 +108,12 @@ def _dialect() -> Dialect:
     )
 
 
-def _place_of(stack: str, session: Session) -> Place:
+def _place_of(stack: str, session: IsolateSession) -> Place:
     frames = faults.frames_of(stack, session.program)
     return frames[0][1] if frames else Place(session.program.modules[0].file)
 
 
-def _to_fault(raw: dict[str, str], session: Session) -> Fault:
+def _to_fault(raw: dict[str, str], session: IsolateSession) -> Fault:
     frames = faults.frames_of(raw["stack"], session.program)
     expectation = raw["name"] == "ExpectationFailed"
     kind = "" if expectation or raw["name"] in ("", "Error", "Exception") else f"{raw['name']}: "

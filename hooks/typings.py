@@ -61,7 +61,7 @@ _HEAD = """\
 
 
 @dataclass(frozen=True, kw_only=True)
-class Names:
+class AppNames:
     """The names of an app's parts; a kind without names accepts any text."""
 
     collections: Sequence[str] = ()
@@ -73,9 +73,9 @@ class Names:
     tools: Sequence[str] = ()
 
 
-def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> str:
+def typings(names: AppNames | None = None, calls: Sequence[HostCall] = CALLS) -> str:
     """Return the declarations, for the names of an app or for no app in particular."""
-    given = names or Names()
+    given = names or AppNames()
     whose = "this app's names, and every call" if names else "every call"
     members = [_names(given), *_models(calls), SHARED, _context(calls), *_extra_types(calls)]
     inside = indent("\n".join(members), "  ", lambda line: bool(line.strip()))
@@ -96,7 +96,7 @@ def typings(names: Names | None = None, calls: Sequence[HostCall] = CALLS) -> st
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
-def _names(names: Names) -> str:
+def _names(names: AppNames) -> str:
     kinds = (
         ("CollectionName", names.collections, "A knowledge base collection."),
         ("ModelName", names.models, "A database model."),

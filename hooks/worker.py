@@ -37,8 +37,8 @@ from groundhook.core.workers import (
     unpack,
 )
 from groundhook.hooks import engine
-from groundhook.hooks.compiler import Compiler
-from groundhook.hooks.engine import Outcome
+from groundhook.hooks.compiler import ScriptCompiler
+from groundhook.hooks.engine import IsolateOutcome
 from groundhook.hooks.run import HookRun, Prelude
 
 
@@ -50,7 +50,7 @@ class Worker:
         self._sending = threading.Lock()
         self._prelude = Prelude("", "")
         self._runs: dict[int, HookRun] = {}
-        self._compiler: Compiler | None = None
+        self._compiler: ScriptCompiler | None = None
         self._keeper = Keeper()
         self._watch_at: float | None = None  # when the clocks are checked next
 
@@ -132,7 +132,7 @@ class Worker:
             self._keeper.do(close)
 
     def _compile(self, id: int, file: str, source: str, others: Mapping[str, Any]) -> None:
-        def done(outcome: Outcome) -> None:
+        def done(outcome: IsolateOutcome) -> None:
             if outcome.kind == "value":
                 self._send(ANSWER, id, "", outcome.text)
             else:
@@ -141,7 +141,7 @@ class Worker:
 
         try:
             if self._compiler is None:
-                self._compiler = Compiler()
+                self._compiler = ScriptCompiler()
             self._compiler.transpile(file, source, others, done)
         except HostError as exc:
             self._send(REFUSAL, id, "", describe(exc))

@@ -17,9 +17,9 @@ from groundhook.core.errors import RerankError
 from groundhook.core.extras import extra
 from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
-    Access,
     ProviderType,
-    RequestFailed,
+    RerankerAccess,
+    RerankRequestFailed,
     Scores,
     parse_index,
     parse_score,
@@ -35,7 +35,7 @@ NAME = "cohere"
 class Cohere:
     """A `rerankers.provider_contract.Provider` with one HTTP client, opened by the first call."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: RerankerAccess) -> None:
         self._access = access
         self._client: AsyncClientV2 | None = None
 
@@ -95,13 +95,13 @@ def _translate_errors() -> Iterator[None]:
         if exc.status_code == 200:
             with parsing(NAME):
                 raise ValueError("not JSON") from exc
-        raise RequestFailed(
+        raise RerankRequestFailed(
             exc.status_code or 0, _reason(exc.body), retry_after_s(exc.headers)
         ) from exc
     except httpx.TimeoutException as exc:
-        raise RequestFailed(0, "no answer in time") from exc
+        raise RerankRequestFailed(0, "no answer in time") from exc
     except httpx.HTTPError as exc:
-        raise RequestFailed(0, str(exc) or exc.__class__.__name__) from exc
+        raise RerankRequestFailed(0, str(exc) or exc.__class__.__name__) from exc
     # The client builds its values from the answer without checking them.
     except (ValueError, TypeError, AttributeError, RecursionError) as exc:
         with parsing(NAME):

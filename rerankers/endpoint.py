@@ -15,9 +15,9 @@ from groundhook.core.errors import RerankError
 from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
-    Access,
     ProviderType,
-    RequestFailed,
+    RerankerAccess,
+    RerankRequestFailed,
     Scores,
     parse_index,
     parse_score,
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 * 1024 * 1024  # of an answer; it holds numbers only
 
 
-class Endpoint:
+class RerankEndpoint:
     """A `rerankers.provider_contract.Provider` with one HTTP client, opened by the first call."""
 
-    def __init__(self, access: Access, dialect: Literal["endpoint", "tei"]) -> None:
+    def __init__(self, access: RerankerAccess, dialect: Literal["endpoint", "tei"]) -> None:
         self._access, self._dialect = access, dialect
         self._client: httpx2.AsyncClient | None = None
 
@@ -52,11 +52,11 @@ class Endpoint:
             ) as r:
                 status, headers, body = r.status_code, r.headers, await _read_bounded(r)
         except httpx2.TimeoutException as exc:
-            raise RequestFailed(0, "no answer in time") from exc
+            raise RerankRequestFailed(0, "no answer in time") from exc
         except httpx2.HTTPError as exc:
-            raise RequestFailed(0, str(exc) or exc.__class__.__name__) from exc
+            raise RerankRequestFailed(0, str(exc) or exc.__class__.__name__) from exc
         if status != 200:
-            raise RequestFailed(status, _reason(body), retry_after_s(headers))
+            raise RerankRequestFailed(status, _reason(body), retry_after_s(headers))
         with parsing(self._access.host):
             return parse_scores(read_json(body))
 
@@ -128,8 +128,12 @@ ENDPOINT = ProviderType(
     host="",
     model="",
     max_chars=8000,
-    make=lambda access: Endpoint(access, "endpoint"),
+    make=lambda access: RerankEndpoint(access, "endpoint"),
 )
 TEI = ProviderType(
-    variables=(), host="", model="", max_chars=8000, make=lambda access: Endpoint(access, "tei")
+    variables=(),
+    host="",
+    model="",
+    max_chars=8000,
+    make=lambda access: RerankEndpoint(access, "tei"),
 )

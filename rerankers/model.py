@@ -22,10 +22,10 @@ from groundhook.rerankers.endpoint import ENDPOINT, TEI
 from groundhook.rerankers.judgement import rank_by_scores, text_of
 from groundhook.rerankers.onnx import ONNX
 from groundhook.rerankers.provider_contract import (
-    Access,
     Provider,
     ProviderType,
-    RequestFailed,
+    RerankerAccess,
+    RerankRequestFailed,
     Scores,
 )
 from groundhook.rerankers.voyage import VOYAGE
@@ -67,7 +67,7 @@ class ModelReranker:
     ) -> None:
         self._root = root
         self._environment, self._types, self._on_close = environment, types, on_close
-        self._open: dict[tuple[str, Access], Provider] = {}
+        self._open: dict[tuple[str, RerankerAccess], Provider] = {}
 
     async def rerank(
         self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
@@ -95,7 +95,7 @@ class ModelReranker:
                 raise RerankError(
                     f"{name!r} did not answer within {options.timeout_ms} ms", hint=hint
                 ) from exc
-            except RequestFailed as exc:
+            except RerankRequestFailed as exc:
                 raise _rerank_error(name, access, exc) from exc
         ranked = rank_by_scores(scores, len(items))
         if not ranked:
@@ -110,7 +110,7 @@ async def _judge_with_retry(
     loop's clock."""
     try:
         return await provider.judge(model, query, texts, deadline - anyio.current_time())
-    except RequestFailed as exc:
+    except RerankRequestFailed as exc:
         wait = FIRST_WAIT if exc.wait_s is None else exc.wait_s
         left = deadline - anyio.current_time()
         if exc.status not in _MAY_RECOVER or wait >= left:
@@ -147,13 +147,13 @@ def choose_provider(
     )
 
 
-def local_access(options: RerankSettings, root: Path, on_close: OnClose) -> Access:
+def local_access(options: RerankSettings, root: Path, on_close: OnClose) -> RerankerAccess:
     """Return the model's folder as an address. Raises RerankError if no folder is set."""
     if not options.path:
         raise RerankError(
             "the rerank provider 'onnx' needs a folder", hint="set search.rerank.path"
         )
-    return Access(host=str(root / options.path), closing=on_close)
+    return RerankerAccess(host=str(root / options.path), closing=on_close)
 
 
 def resolve_access(
@@ -162,7 +162,7 @@ def resolve_access(
     options: RerankSettings,
     environment: Mapping[str, str],
     on_close: OnClose,
-) -> Access:
+) -> RerankerAccess:
     """Return the provider's base URL and key. Raises RerankError when one of them is missing or the
     URL is not http(s)."""
     host = options.host or kind.host
@@ -177,16 +177,16 @@ def resolve_access(
     for variable in variables:
         if key := environment.get(variable, "").strip():
             conceal(variable, key)
-            return Access(host=host, key=key, variable=variable, closing=on_close)
+            return RerankerAccess(host=host, key=key, variable=variable, closing=on_close)
     if variables:
         raise RerankError(
             f"the rerank provider {name!r} has no key",
             hint=f"set the environment variable {' or '.join(variables)}",
         )
-    return Access(host=host, closing=on_close)
+    return RerankerAccess(host=host, closing=on_close)
 
 
-def _rerank_error(name: str, access: Access, failed: RequestFailed) -> RerankError:
+def _rerank_error(name: str, access: RerankerAccess, failed: RerankRequestFailed) -> RerankError:
     reason = f": {failed.reason}" if failed.reason else ""
     if failed.status == 0:
         return RerankError(f"{name!r} cannot be reached at {access.host}{reason}")

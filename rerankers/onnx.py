@@ -17,7 +17,7 @@ from groundhook.core.errors import RerankError
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.onnx_folder import Computing, ModelFolder
 from groundhook.core.onnx_runtime import Unusable
-from groundhook.rerankers.provider_contract import Access, ProviderType, Scores
+from groundhook.rerankers.provider_contract import ProviderType, RerankerAccess, Scores
 
 
 class CrossEncoder:
@@ -73,7 +73,7 @@ class CrossEncoder:
             return self._computing
 
 
-def _open(access: Access) -> CrossEncoder:
+def _open(access: RerankerAccess) -> CrossEncoder:
     return CrossEncoder(Path(access.host))
 
 

@@ -16,7 +16,7 @@ Scores = list[tuple[int, float]]  # (position in the texts, relevance)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class RerankerAccess:
     """A service's base URL and key. `variable` is the environment variable that the key was read
     from ("" for none); `closing` registers an async function to await when the app closes."""
 
@@ -26,7 +26,7 @@ class Access:
     closing: OnClose = field(repr=False, compare=False)
 
 
-class RequestFailed(Exception):
+class RerankRequestFailed(Exception):
     """A request that failed: its HTTP status (0: no answer arrived), the service's reason in at
     most 300 characters, and the seconds to wait before a retry (None: not given)."""
 
@@ -59,7 +59,7 @@ class ProviderType:
     host: str
     model: str
     max_chars: int
-    make: Callable[[Access], Provider]
+    make: Callable[[RerankerAccess], Provider]
     local: bool = False
 
 

@@ -18,9 +18,9 @@ from groundhook.core.errors import RerankError
 from groundhook.core.extras import extra
 from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
-    Access,
     ProviderType,
-    RequestFailed,
+    RerankerAccess,
+    RerankRequestFailed,
     Scores,
     parse_index,
     parse_score,
@@ -30,10 +30,10 @@ from groundhook.rerankers.provider_contract import (
 NAME = "voyage"
 
 
-class Voyage:
+class VoyageReranking:
     """A `rerankers.provider_contract.Provider` that makes a client for each call."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: RerankerAccess) -> None:
         self._access = access
 
     async def judge(
@@ -84,12 +84,12 @@ def _translate_errors() -> Iterator[None]:
         yield
     except (errors.APIConnectionError, errors.Timeout, aiohttp.ClientError) as exc:
         cause = exc.__cause__ or exc
-        raise RequestFailed(0, cause.__class__.__name__) from exc
+        raise RerankRequestFailed(0, cause.__class__.__name__) from exc
     except errors.VoyageError as exc:
         if exc.http_status == 200:
             with parsing(NAME):
                 raise ValueError("not JSON") from exc
-        raise RequestFailed(
+        raise RerankRequestFailed(
             exc.http_status or 0, _reason(exc.json_body), retry_after_s(exc.headers)
         ) from exc
 
@@ -105,5 +105,5 @@ VOYAGE = ProviderType(
     host="https://api.voyageai.com/v1",
     model="rerank-2.5",
     max_chars=100_000,
-    make=Voyage,
+    make=VoyageReranking,
 )

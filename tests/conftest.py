@@ -19,7 +19,7 @@ from groundhook.core.channel import Channel
 from groundhook.core.errors import HostError
 from groundhook.core.types.events import Event
 from groundhook.core.types.model_spec import ModelSpec
-from groundhook.handlers.db.database import Address, Database
+from groundhook.handlers.db.database import Database, DatabaseAddress
 from groundhook.host.config.layers import DEFAULTS
 from tests.keys import NEVER_SHOWN
 from tests.loopback.databases import NotThere, serving
@@ -48,7 +48,7 @@ _open_database = Database.__init__
 
 
 def _open_patient_database(
-    self: Database, addresses: Mapping[str, Address], models: Mapping[str, ModelSpec]
+    self: Database, addresses: Mapping[str, DatabaseAddress], models: Mapping[str, ModelSpec]
 ) -> None:
     usual = DatabaseSettings().timeout_ms
     patient = {

@@ -9,6 +9,7 @@ import re
 import sys
 import textwrap
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
@@ -207,6 +208,25 @@ def test_there_is_no_module_for_everything() -> None:
         for name, _ in modules(*PRODUCT)
         if name.rpartition(".")[2] in {"utils", "util", "helpers", "common", "misc"}
     ] == []
+
+
+def _public_names(path: Path) -> Iterator[str]:
+    """The classes of a module, and its names for types (`Rows = Mapping[…]`)."""
+    for node in parsed(path).body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)]) if not name.isupper():
+                yield name
+
+
+def test_a_name_of_a_class_means_one_thing() -> None:
+    owners: defaultdict[str, list[str]] = defaultdict(list)
+    for module, path in modules(*PRODUCT):
+        for name in _public_names(path):
+            if name[0].isupper():
+                owners[name].append(module)
+    assert {name: each for name, each in owners.items() if len(each) > 1} == {}
 
 
 @pytest.mark.parametrize("dependency", IMPORTERS)

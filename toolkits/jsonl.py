@@ -11,10 +11,10 @@ from pydantic import BaseModel, ValidationError
 
 from groundhook.core.errors import ConfigError, Place, SourceMalformed
 
-Line = TypeVar("Line", bound=BaseModel)
+_Line = TypeVar("_Line", bound=BaseModel)
 
 
-def lines_of(path: Path, shown: str, model: type[Line]) -> Iterator[tuple[Line, Place]]:
+def lines_of(path: Path, shown: str, model: type[_Line]) -> Iterator[tuple[_Line, Place]]:
     """Yield the lines of a file, or of all `*.jsonl` files in a folder in the order of their names.
     `shown` is the path in messages. Raises ConfigError for a path that does not exist,
     SourceMalformed for a line that is not UTF-8 or JSON, or does not fit the model."""
@@ -34,7 +34,7 @@ def lines_of(path: Path, shown: str, model: type[Line]) -> Iterator[tuple[Line, 
                     yield _parsed(plain, place, model), place
 
 
-def _parsed(line: bytes, place: Place, model: type[Line]) -> Line:
+def _parsed(line: bytes, place: Place, model: type[_Line]) -> _Line:
     try:
         return model.model_validate_json(line.decode())
     except UnicodeDecodeError as exc:

@@ -42,7 +42,7 @@ _BEGINNING, _BEFORE = b"%PDF-", 1024  # of every PDF, and the bytes that may pre
 
 
 @dataclass(frozen=True)
-class Line:
+class PdfLine:
     """A line of a page, or a cell of a table row. `size` is the font size of most of its letters;
     `left` and `base` are its start from the lower left corner of the page; all in points."""
 
@@ -60,7 +60,7 @@ class Pdf:
 
     title: str
     pages: tuple[str, ...]
-    lines: tuple[tuple[Line, ...], ...]
+    lines: tuple[tuple[PdfLine, ...], ...]
     scanned: tuple[int, ...] = ()
 
 
@@ -176,10 +176,10 @@ class _LineBuilder:
             self.blank = self.last - WORDS_APART * self.high
         self.runs.clear()
 
-    def line(self) -> Line:
+    def line(self) -> PdfLine:
         self.flush_runs()
         size = max(self.parts, key=lambda part: part[0])[1]
-        return Line(
+        return PdfLine(
             self.text.strip(), size, all(bold for _, _, bold in self.parts), self.left, self.base
         )
 
@@ -192,7 +192,7 @@ class _PageReader:
         # the library has met a right-to-left letter and now prepends to the text
         self._prepending = False
 
-    def read(self, page: PageObject) -> tuple[str, tuple[Line, ...]]:
+    def read(self, page: PageObject) -> tuple[str, tuple[PdfLine, ...]]:
         """Return the page's text and its lines; text far to the right of the rest of a line is a
         line of its own."""
         page.extract_text(visitor_text=self._add_text)
@@ -248,16 +248,16 @@ class _PageReader:
         line.letter = left if len(part) == 1 else math.nan
 
 
-def _values(page: PageObject) -> list[Line]:
+def _values(page: PageObject) -> list[PdfLine]:
     """Return what is filled in into the fields of a page's form."""
-    found: list[Line] = []
+    found: list[PdfLine] = []
     with suppress(*_WRONG):  # the text of the page is worth more than a broken form
         for reference in page.get("/Annots") or ():
             widget = reference.get_object()
             if widget.get("/Subtype") == "/Widget" and (text := _value(widget)):
                 left, low, _, high = map(float, widget["/Rect"])
                 size = min(high - low, USUAL)
-                found.append(Line(text, size, bold=False, left=left, base=high - size))
+                found.append(PdfLine(text, size, bold=False, left=left, base=high - size))
     return found
 
 
@@ -276,7 +276,7 @@ def _value(widget: Any) -> str:
     return " ".join(str(value).split()) if isinstance(value, str) else ""
 
 
-def _with_values(lines: list[Line], values: Sequence[Line]) -> list[Line]:
+def _with_values(lines: list[PdfLine], values: Sequence[PdfLine]) -> list[PdfLine]:
     """Return the lines with each value after its label, which is to the left of it or above."""
     for value in values:
         beside = [
@@ -293,7 +293,7 @@ def _with_values(lines: list[Line], values: Sequence[Line]) -> list[Line]:
     return lines
 
 
-def _separate(before: Line | None, line: Line) -> str:
+def _separate(before: PdfLine | None, line: PdfLine) -> str:
     """Return a line with its separator from the previous one: spaces between cells of a row, else a
     line break."""
     if before is None:

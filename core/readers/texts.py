@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from groundhook.core.readers.pool import ReaderPool
 
-Text = TypeVar("Text", str, bytes)
+_Text = TypeVar("_Text", str, bytes)
 T = TypeVar("T")
 
 
@@ -31,6 +31,6 @@ class TextReaders:
 
         return await self.parse(pdf_pages, data)
 
-    async def parse(self, parser: Callable[[Text], T], text: Text) -> T:
+    async def parse(self, parser: Callable[[_Text], T], text: _Text) -> T:
         """Return `parser(text)`. It has no deadline but the caller's. Raises IngestError."""
         return await self.pool.call_within(math.inf, parser, text)

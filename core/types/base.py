@@ -13,8 +13,8 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, FailF
 
 from groundhook.core.errors import suggestion
 
-Model = TypeVar("Model", bound=BaseModel)
-Listed = TypeVar("Listed")
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+_Listed = TypeVar("_Listed")
 
 MOST_ENTRIES = 1000  # entries of a list or mapping of a script or client
 MOST_UNKNOWN = 20  # unknown keys that a report names
@@ -41,15 +41,15 @@ class _First(FailFast):
 # For mappings and lists from outside: a hundred thousand wrong entries would give as many errors,
 # and block the event loop for seconds.
 FEW = BeforeValidator(_limit_entries)
-Few = Annotated[Listed, _First(), FEW]
+Few = Annotated[_Listed, _First(), FEW]
 
 # For fields of values that programs make: any sequence is accepted and kept as a tuple.
 if TYPE_CHECKING:
     Several = Sequence
-    FewOf = Annotated[Sequence[Listed], FEW]
+    FewOf = Annotated[Sequence[_Listed], FEW]
 else:
-    Several = tuple[Listed, ...]
-    FewOf = Few[tuple[Listed, ...]]
+    Several = tuple[_Listed, ...]
+    FewOf = Few[tuple[_Listed, ...]]
 
 
 class Value(BaseModel):
@@ -73,7 +73,7 @@ class Value(BaseModel):
         )
 
 
-def unvalidated(model: type[Model], fields: dict[str, Any], fields_set: set[str]) -> Model:
+def unvalidated(model: type[AnyModel], fields: dict[str, Any], fields_set: set[str]) -> AnyModel:
     """Return a value without validation, in a third of the time. The caller guarantees the types.
     `fields` are all fields of the model, in their order; `fields_set` the names of those that are
     set."""
@@ -117,7 +117,9 @@ class UnknownKey:
         return f"unknown key {self.path!r} ({self.hint})"
 
 
-def validate_known(model: type[Model], raw: Mapping[str, Any]) -> tuple[Model, list[UnknownKey]]:
+def validate_known(
+    model: type[AnyModel], raw: Mapping[str, Any]
+) -> tuple[AnyModel, list[UnknownKey]]:
     """Validate `raw` as `model` without the keys that the model does not have; return the value and
     those keys.
 

@@ -20,7 +20,7 @@ ENDED: tuple[TurnState, ...] = ("done", "failed", "stopped", "lost")
 
 
 @dataclass(frozen=True)
-class Owner:
+class ChatOwner:
     """The owner of chats and turns. Without a user they belong to all callers of the tenant without
     a user id, who need the chat's id, which cannot be guessed. `program` is the owner of turns of a
     server's client that has no user."""

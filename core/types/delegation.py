@@ -7,19 +7,19 @@ The models of the answers accept the dialects of published packages and turn the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.search import SearchType
+from groundhook.core.types.web_providers import TimeRange
 
-Request = TypeVar("Request", bound=BaseModel)
-Answer = TypeVar("Answer", bound=BaseModel)
-TimeRange = Literal["day", "week", "month", "year"]
+DelegateRequest = TypeVar("DelegateRequest", bound=BaseModel)
+DelegateAnswer = TypeVar("DelegateAnswer", bound=BaseModel)
 
 
-class Reply(BaseModel):
+class DelegateReply(BaseModel):
     """An answer from outside. Unknown keys are ignored, since language models add keys of their
     own."""
 
@@ -59,7 +59,7 @@ class RewriteAsk(Value):
     )
 
 
-class RewriteAnswer(Reply):
+class RewriteAnswer(DelegateReply):
     """the question as it is searched."""
 
     query: str = Field(
@@ -79,7 +79,7 @@ class TitleAsk(Value):
     question: str = Field(description="The first question")
 
 
-class TitleAnswer(Reply):
+class TitleAnswer(DelegateReply):
     """the title as lists of conversations show it."""
 
     title: str = Field(
@@ -109,7 +109,7 @@ class KeywordAsk(Value):
     language: str = Field(default="auto", description="Language of the question; `auto`: not known")
 
 
-class Keyword(Reply):
+class Keyword(DelegateReply):
     """A keyword and its weight."""
 
     k: str = Field(
@@ -132,7 +132,7 @@ class Keyword(Reply):
         return {"k": raw} if isinstance(raw, str) else raw
 
 
-class KeywordAnswer(Reply):
+class KeywordAnswer(DelegateReply):
     """`{"keywords": [{"k", "w"}]}`; also with plain strings in the list, or the list alone."""
 
     keywords: Few[tuple[Keyword, ...]] = Field(min_length=1)
@@ -167,7 +167,7 @@ class QueryAsk(Value):
 _DSL = {"dsl", "queries", "query_dsl"}
 
 
-class QueryAnswer(Reply):
+class QueryAnswer(DelegateReply):
     """`{"dsl": {…}, "explain", "warnings"}`; also the query alone, and a list of queries, one for
     each model."""
 
@@ -225,7 +225,7 @@ class RerankAsk(Value):
     top_n: int = Field(description="Number of items that are used")
 
 
-class RankedEntry(Reply):
+class RankedEntry(DelegateReply):
     """An item in the answer of a reranker."""
 
     citation_id: str = Field(
@@ -257,7 +257,7 @@ class RankedEntry(Reply):
         return self
 
 
-class RerankAnswer(Reply):
+class RerankAnswer(DelegateReply):
     """`{"order": [citation_id, …]}`, `{"items": [{"citation_id", "score"}]}`, or such a list alone.
     Best first."""
 
@@ -287,7 +287,7 @@ class WebAsk(Value):
     language: str = Field(default="", description="Language of the results; empty: any")
 
 
-class WebPage(Reply):
+class WebPage(DelegateReply):
     """A result of a web search."""
 
     url: str = Field(min_length=1, validation_alias=AliasChoices("url", "link", "href"))
@@ -308,7 +308,7 @@ class WebPage(Reply):
     )
 
 
-class WebAnswer(Reply):
+class WebSearchAnswer(DelegateReply):
     """`{"results": [{"url", "title", "content", "score"}]}`, or the list alone. Best first; empty:
     no results."""
 
@@ -335,7 +335,7 @@ class EntityAsk(Value):
     language: str = Field(default="auto", description="Language of the passage")
 
 
-class Entity(Reply):
+class NamedEntity(DelegateReply):
     """An entity in a passage."""
 
     name: str = Field(min_length=1, max_length=200)
@@ -348,7 +348,7 @@ class Entity(Reply):
         return {"name": raw} if isinstance(raw, str) else raw
 
 
-class Relation(Reply):
+class NamedRelation(DelegateReply):
     """A relation between two entities, by their names."""
 
     source: str = Field(
@@ -367,12 +367,14 @@ class Relation(Reply):
     description: str = Field(default="", max_length=2000)
 
 
-class EntityAnswer(Reply):
+class EntityAnswer(DelegateReply):
     """`{"entities": [{"name", "type", "description"}], "relations": [{"source", "target",
     "relation"}]}`; names of relations are names of entities."""
 
-    entities: Few[tuple[Entity, ...]] = Field(validation_alias=AliasChoices("entities", "nodes"))
-    relations: Few[tuple[Relation, ...]] = Field(
+    entities: Few[tuple[NamedEntity, ...]] = Field(
+        validation_alias=AliasChoices("entities", "nodes")
+    )
+    relations: Few[tuple[NamedRelation, ...]] = Field(
         default=(), validation_alias=AliasChoices("relations", "edges", "relationships")
     )
 

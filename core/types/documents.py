@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["heading", "paragraph", "list", "table", "code"]
+BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Block:
     """A part of a document: characters `start` to `end` of its text. A heading has a `level` of 1-6
     and its text as `name`; `page` counts from 1, 0 in a format without pages."""
 
-    kind: Kind
+    kind: BlockKind
     start: int
     end: int
     level: int = 0

@@ -16,7 +16,7 @@ import idna
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Host = str | ipaddress.IPv4Address | ipaddress.IPv6Address
+HostOrAddress = str | ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -63,7 +63,7 @@ class HostRule:
     host: str | Network
     port: int | None = None
 
-    def covers(self, host: Host, port: int) -> bool:
+    def covers(self, host: HostOrAddress, port: int) -> bool:
         """Return whether a request to this host and port is allowed."""
         if self.port not in (None, port):
             return False
@@ -76,7 +76,7 @@ class HostRule:
         return host == self.host
 
 
-def parse_host(text: str) -> Host:
+def parse_host(text: str) -> HostOrAddress:
     """Return the host of a URL. Raises ValueError."""
     if text.startswith("[") and text.endswith("]"):
         return _address(text[1:-1], ipaddress.IPv6Address)
@@ -117,7 +117,7 @@ def parse_host_rule(text: str) -> HostRule:
     return HostRule(host if isinstance(host, str) else ipaddress.ip_network(host), port)
 
 
-def declares(rules: Iterable[HostRule], host: Host, port: int) -> bool:
+def declares(rules: Iterable[HostRule], host: HostOrAddress, port: int) -> bool:
     """Return whether one of the rules covers the host and port."""
     return any(rule.covers(host, port) for rule in rules)
 
@@ -133,7 +133,7 @@ def special(address: Address) -> str | None:
     return None
 
 
-def reachable(rules: Iterable[HostRule], host: Host, address: Address, port: int) -> bool:
+def reachable(rules: Iterable[HostRule], host: HostOrAddress, address: Address, port: int) -> bool:
     """Return whether a connection for a declared `host` may go to `address`: a public address, a
     declared one, or a loopback address for `localhost`, declared by name."""
     if special(address) is None:
@@ -151,7 +151,7 @@ def reachable(rules: Iterable[HostRule], host: Host, address: Address, port: int
     return False
 
 
-def _is_localhost(host: Host) -> bool:
+def _is_localhost(host: HostOrAddress) -> bool:
     # RFC 6761, section 6.3: these names never leave the machine.
     return isinstance(host, str) and (host == "localhost" or host.endswith(".localhost"))
 

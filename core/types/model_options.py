@@ -27,7 +27,7 @@ class PermissionColumns(Value):
         return self
 
 
-class ModelOptions(Value):
+class DatabaseModelOptions(Value):
     """Options of a database model that add columns or restrict its rows."""
 
     timestamps: bool = Field(default=False, description="Columns created_at and updated_at")

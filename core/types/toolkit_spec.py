@@ -14,7 +14,7 @@ from groundhook.core.types.base import Value
 from groundhook.core.types.collection_spec import PermissionSpec
 from groundhook.core.types.turn import Message
 
-Settings = TypeVar("Settings", bound="ToolkitSettings")
+_Settings = TypeVar("_Settings", bound="ToolkitSettings")
 
 
 class ToolkitSettings(Value):
@@ -34,7 +34,7 @@ class ToolkitSettings(Value):
 class ReadSettings(Protocol):
     """Reads a toolkit's file as the settings of its type."""
 
-    def __call__(self, model: type[Settings], /) -> Settings:
+    def __call__(self, model: type[_Settings], /) -> _Settings:
         """Return the whole file as `model`, with `$ENV.NAME` replaced. Raises ConfigError for
         every wrong or unknown key, with file, line and column, and for a variable that is not
         set."""

@@ -11,22 +11,22 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 from groundhook.core.types.delegation import (
-    Answer,
+    DelegateAnswer,
+    DelegateRequest,
     EntityAnswer,
     EntityAsk,
     KeywordAnswer,
     KeywordAsk,
     QueryAnswer,
     QueryAsk,
-    Request,
     RerankAnswer,
     RerankAsk,
     RewriteAnswer,
     RewriteAsk,
     TitleAnswer,
     TitleAsk,
-    WebAnswer,
     WebAsk,
+    WebSearchAnswer,
 )
 
 
@@ -49,7 +49,7 @@ class ModelPrompt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use(Generic[Request, Answer]):
+class Use(Generic[DelegateRequest, DelegateAnswer]):
     """A step that a language model, an assistant or an MCP tool may do.
 
     `asks` and `answers` are the models of its request and answer. `reply` describes the answer to a
@@ -59,8 +59,8 @@ class Use(Generic[Request, Answer]):
     model can do it."""
 
     name: str
-    asks: type[Request]
-    answers: type[Answer]
+    asks: type[DelegateRequest]
+    answers: type[DelegateAnswer]
     reply: str
     schema: Mapping[str, Any]
     tools: tuple[str, ...]
@@ -205,7 +205,7 @@ RERANK = Use(
 WEB = Use(
     name="web",
     asks=WebAsk,
-    answers=WebAnswer,
+    answers=WebSearchAnswer,
     reply=(
         'Answer with JSON alone: {"results": [{"url": "…", "title": "…", "content": "…", "score":'
         " 0.0-1.0}]}"

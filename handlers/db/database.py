@@ -24,18 +24,18 @@ from groundhook.core.types.search import RecordQuery, SearchRequest
 from groundhook.core.types.tables import Exported
 
 if TYPE_CHECKING:
-    from groundhook.handlers.db.engines.engine import Engine
+    from groundhook.handlers.db.engines.engine import DatabaseEngine
     from groundhook.handlers.db.handler import DBHandler
     from groundhook.handlers.db.model.importing import Import
     from groundhook.handlers.db.model.loading import Loaded
     from groundhook.handlers.db.model.schema_diff import Difference
     from groundhook.handlers.db.store import Store
 
-Progress = Callable[["Loaded"], None]
+LoadProgress = Callable[["Loaded"], None]
 
 
 @dataclass(frozen=True)
-class Address:
+class DatabaseAddress:
     """A database (`url` in SQLAlchemy's format), and the limits of searches there: milliseconds per
     statement, concurrent connections beyond which others wait, and kB of a result beyond which rows
     are omitted."""
@@ -50,7 +50,9 @@ class Database:
     """The models of an app, in the databases that their `connection` names; a
     `core.ports.Handler` that can also load. The caller closes it."""
 
-    def __init__(self, addresses: Mapping[str, Address], models: Mapping[str, ModelSpec]) -> None:
+    def __init__(
+        self, addresses: Mapping[str, DatabaseAddress], models: Mapping[str, ModelSpec]
+    ) -> None:
         self._addresses, self._models = addresses, models
         self._opened: tuple[Store, DBHandler] | None = None
         self._lock = anyio.Lock()
@@ -85,7 +87,7 @@ class Database:
         return await handler.export(query, most, scope)
 
     async def load(
-        self, progress: Progress | None = None, *, now: Clock | None = None
+        self, progress: LoadProgress | None = None, *, now: Clock | None = None
     ) -> list[Loaded]:
         """Create missing tables and load the models' sample rows into empty ones. `progress` is
         called after each model. `now` fills the timestamps of rows without them. Raises HostError
@@ -126,7 +128,7 @@ class Database:
             await engine.close()
         return found
 
-    def _address(self, connection: str) -> Address:
+    def _address(self, connection: str) -> DatabaseAddress:
         if connection not in self._addresses:
             raise SourceNotConfigured(
                 f"no database {connection!r}",
@@ -158,7 +160,7 @@ class Database:
         return store, DBHandler(store, self._models)
 
 
-def _engine(address: Address) -> Engine:
+def _engine(address: DatabaseAddress) -> DatabaseEngine:
     from groundhook.handlers.db.engines.engine import engine_for
 
     return engine_for(
@@ -177,10 +179,10 @@ async def open_database(
     *,
     connections: int = 8,
     result_kb: int = 4096,
-    others: Mapping[str, Address] | None = None,
+    others: Mapping[str, DatabaseAddress] | None = None,
 ) -> AsyncIterator[Database]:
     """Open the models of an app in one database, and in `others` by name; close it at the end."""
-    own = Address(url, timeout_ms, connections, result_kb)
+    own = DatabaseAddress(url, timeout_ms, connections, result_kb)
     database = Database({"": own, **(others or {})}, models)
     try:
         yield database

@@ -36,7 +36,7 @@ from groundhook.core.types.search import (
 from groundhook.core.types.tables import Exported
 from groundhook.handlers.db.delegated import read_by_delegate
 from groundhook.handlers.db.items import exact_rows, items_of, tabulated
-from groundhook.handlers.db.judged import Answer, declined, judged
+from groundhook.handlers.db.judged import JudgedAnswer, declined, judged
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.offers import Offers
 from groundhook.handlers.db.permission import permit_for
@@ -52,7 +52,7 @@ from groundhook.handlers.db.query.statement import ROWS
 from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.reading import read_question
-from groundhook.handlers.db.question.scope import Offer
+from groundhook.handlers.db.question.scope import OfferedModel
 from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.store import QueryResult, Store
 
@@ -129,14 +129,14 @@ class DBHandler:
         answers = []
         for reading, one in zip(readings, checked, strict=True):
             found = await self._run_all([one], scope, limit)
-            answers.append(Answer(reading, one.query, found))
+            answers.append(JudgedAnswer(reading, one.query, found))
         result = judged(reads, answers, teller)
         return await self._strict(result, scope)
 
     async def _run_own_conditions(
         self,
         request: SearchRequest,
-        offers: Sequence[Offer],
+        offers: Sequence[OfferedModel],
         account: SearchAccount,
         limit: int,
         scope: Scope,

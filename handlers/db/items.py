@@ -56,10 +56,10 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 FUNCTIONS = {"sum": "Sum of", "avg": "Average", "min": "Least", "max": "Greatest"}
 
 Record = Mapping[str, Any]
-Schemas = Mapping[str, Schema]
+_Schemas = Mapping[str, Schema]
 
 
-def items_of(rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas, limit: int) -> list[Item]:
+def items_of(rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas, limit: int) -> list[Item]:
     """Return one item per row, in the order of the rows."""
     make = _figures if dsl.computed else _record
     return [
@@ -72,7 +72,7 @@ def tabulated(
     items: Sequence[Item],
     rows: Sequence[Record],
     dsl: QueryDSL,
-    schemas: Schemas,
+    schemas: _Schemas,
     *,
     total: int,
     at_least: bool,
@@ -99,7 +99,7 @@ def tabulated(
 # ------------------------------------------------------------------------------------------ records
 
 
-def _record(row: Record, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
+def _record(row: Record, dsl: QueryDSL, schemas: _Schemas, less: float) -> Item:
     schema = schemas[dsl.model]
     values = {name: to_json(value) for name, value in row.items()}
     record_id = schema.record_id(values)
@@ -129,7 +129,7 @@ def _record(row: Record, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     )
 
 
-def _display_name(name: str, schema: Schema, schemas: Schemas) -> str:
+def _display_name(name: str, schema: Schema, schemas: _Schemas) -> str:
     """Return a field's name for readers: `Unit price`, or `Product name` for a field of a related
     product."""
     found = route(schema, name, schemas)
@@ -140,7 +140,7 @@ def _display_name(name: str, schema: Schema, schemas: Schemas) -> str:
     )
 
 
-def _field(name: str, schema: Schema, schemas: Schemas) -> Field | None:
+def _field(name: str, schema: Schema, schemas: _Schemas) -> Field | None:
     found = route(schema, name, schemas)
     return found.field if found is not None else None
 
@@ -151,7 +151,7 @@ def _title_of(row: Record, schema: Schema) -> str:
 
 
 def _record_cells(
-    rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas
+    rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas
 ) -> tuple[list[str], list[list[str]]]:
     """Return the columns of a table of records, and the cells of each row. What stands for a record
     comes first, unless the query selects it. Without a selection, foreign keys and columns without
@@ -206,7 +206,7 @@ def _score(title: str, dsl: QueryDSL) -> float:
 # ------------------------------------------------------------------------------------------ figures
 
 
-def _figures(row: Record, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
+def _figures(row: Record, dsl: QueryDSL, schemas: _Schemas, less: float) -> Item:
     """Return a row of figures as an item that can be cited by its query."""
     schema, count = schemas[dsl.model], int(row[ROWS])
     data = {name: _round(to_json(value)) for name, value in row.items() if name != ROWS}
@@ -235,14 +235,14 @@ def _figures(row: Record, dsl: QueryDSL, schemas: Schemas, less: float) -> Item:
     )
 
 
-def _group_title(group: Group, schema: Schema, schemas: Schemas) -> str:
+def _group_title(group: Group, schema: Schema, schemas: _Schemas) -> str:
     name = _display_name(group_field(group), schema, schemas)
     if not isinstance(group, DateBucket):
         return name
     return group.name.replace("_", " ").strip().capitalize() or f"{name} ({group.by})"
 
 
-def _format_group(group: Group, value: Any, schema: Schema, schemas: Schemas) -> str:
+def _format_group(group: Group, value: Any, schema: Schema, schemas: _Schemas) -> str:
     if not isinstance(group, DateBucket):
         return written(value, _field(group, schema, schemas)) or "none"
     if isinstance(value, int):
@@ -254,14 +254,14 @@ def _round(value: Any) -> Any:
     return round(value, DIGITS) if isinstance(value, float) else value
 
 
-def _format_figure(value: Any, one: Aggregate, schema: Schema, schemas: Schemas) -> str:
+def _format_figure(value: Any, one: Aggregate, schema: Schema, schemas: _Schemas) -> str:
     of = _field(one.field, schema, schemas) if one.function != "count" else None
     value = round(value, DIGITS) if isinstance(value, float) else value
     return written(value, of, average=one.function == "avg") or "none"
 
 
 def _figure_cells(
-    rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas
+    rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas
 ) -> tuple[list[str], list[list[str]]]:
     """Return the columns of a table of figures, and the cells of each row: groups come first."""
     schema = schemas[dsl.model]
@@ -277,7 +277,7 @@ def _figure_cells(
 
 
 def exact_rows(
-    rows: Sequence[Record], dsl: QueryDSL, schemas: Schemas
+    rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas
 ) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     """Return the columns of a query as readers call them, and the exact values of its rows."""
     schema = schemas[dsl.model]
@@ -291,7 +291,7 @@ def exact_rows(
     return tuple(heads.values()), values
 
 
-def _title(one: Aggregate, schema: Schema, schemas: Schemas) -> str:
+def _title(one: Aggregate, schema: Schema, schemas: _Schemas) -> str:
     if one.name:
         return one.name.replace("_", " ").strip().capitalize()
     if one.field == EVERY_TEXT:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from groundhook.core.ports import SourceResult
 from groundhook.core.types.search import OtherReading, SearchAccount
 from groundhook.handlers.db.query.dsl import QueryDSL
-from groundhook.handlers.db.question.forms import Reading
+from groundhook.handlers.db.question.forms import QueryReading
 from groundhook.handlers.db.question.reading import Reads, explain, notes_of
-from groundhook.handlers.db.question.scope import Offer
+from groundhook.handlers.db.question.scope import OfferedModel
 from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.question.tokens import MOST_TOKENS
 
@@ -19,10 +19,10 @@ MOST_SHOWN = 3  # other readings
 
 
 @dataclass(frozen=True)
-class Answer:
+class JudgedAnswer:
     """A reading, the query that was run for it, and what was found."""
 
-    reading: Reading
+    reading: QueryReading
     query: QueryDSL
     found: SourceResult
 
@@ -50,7 +50,7 @@ class Answer:
         return repr((self.found.total, shown if self.query.orders else sorted(shown)))
 
 
-def declined(reads: Reads, teller: Teller, offers: Sequence[Offer]) -> SearchAccount:
+def declined(reads: Reads, teller: Teller, offers: Sequence[OfferedModel]) -> SearchAccount:
     """Return the account of a question that was not understood."""
     return SearchAccount(
         certainty="none",
@@ -60,7 +60,7 @@ def declined(reads: Reads, teller: Teller, offers: Sequence[Offer]) -> SearchAcc
     )
 
 
-def judged(reads: Reads, answers: Sequence[Answer], teller: Teller) -> SourceResult:
+def judged(reads: Reads, answers: Sequence[JudgedAnswer], teller: Teller) -> SourceResult:
     """Return the one result of all readings, or a decline where they differ, or where the question
     assumes something that is not there."""
     different = {answer.signature: answer for answer in reversed(answers)}
@@ -89,7 +89,7 @@ def judged(reads: Reads, answers: Sequence[Answer], teller: Teller) -> SourceRes
     return replace(answer.found, account=account)
 
 
-def _several(answers: Sequence[Answer], teller: Teller) -> SourceResult:
+def _several(answers: Sequence[JudgedAnswer], teller: Teller) -> SourceResult:
     readings = tuple(
         OtherReading(read_as=teller.sentence(answer.sentence_query), total=answer.found.total)
         for answer in answers[:MOST_SHOWN]

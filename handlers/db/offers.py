@@ -11,7 +11,7 @@ from groundhook.core.ports import Scope
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.question.question import phrases_to_look_up
-from groundhook.handlers.db.question.scope import Offer
+from groundhook.handlers.db.question.scope import OfferedModel
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.store import Samples, Store
 
@@ -26,12 +26,12 @@ class Offers:
 
     async def build(
         self, models: Sequence[str], question: str, words: Vocabulary, scope: Scope
-    ) -> list[Offer]:
+    ) -> list[OfferedModel]:
         """Return the models that the identity may see, with their sampled values and those that the
         question names, without models whose tables are missing or differ. Raises NotPermitted or
         SourceNotConfigured if none is left."""
-        offers: list[Offer] = []
-        texts, loaded = phrases_to_look_up(question, words), dict[str, Offer]()
+        offers: list[OfferedModel] = []
+        texts, loaded = phrases_to_look_up(question, words), dict[str, OfferedModel]()
         failed: list[tuple[str, SourceNotConfigured | NotPermitted]] = []
         for model in models:
             try:
@@ -49,8 +49,8 @@ class Offers:
         return offers
 
     async def _build_offer(
-        self, model: str, texts: Sequence[str], loaded: dict[str, Offer], scope: Scope
-    ) -> Offer:
+        self, model: str, texts: Sequence[str], loaded: dict[str, OfferedModel], scope: Scope
+    ) -> OfferedModel:
         """Return a model with its sampled values and those of `texts` that are values too, and with
         those related models that the identity may see. `loaded` keeps what was read."""
         schema, related = self._store.schemas[model], {}
@@ -67,8 +67,8 @@ class Offers:
         return replace(await self._load_values(model, texts, loaded, scope), related=related)
 
     async def _load_values(
-        self, model: str, texts: Sequence[str], loaded: dict[str, Offer], scope: Scope
-    ) -> Offer:
+        self, model: str, texts: Sequence[str], loaded: dict[str, OfferedModel], scope: Scope
+    ) -> OfferedModel:
         """Return a model with its sampled values and those of `texts` that are values too."""
         if model in loaded:
             return loaded[model]
@@ -84,7 +84,7 @@ class Offers:
                     f"the values of {model!r} could not be looked up: {exc.message}"
                     " (an index on the columns that questions name makes this fast)",
                 )
-        loaded[model] = Offer(self._store.schemas[model], samples, looked_up)
+        loaded[model] = OfferedModel(self._store.schemas[model], samples, looked_up)
         return loaded[model]
 
     def _may_see(self, model: str, scope: Scope) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.db.query.dsl import QueryDSL
-from groundhook.handlers.db.query.linter import Problem
+from groundhook.handlers.db.query.linter import QueryProblem
 from groundhook.handlers.db.query.request_query import ignored_options
 
 
@@ -17,7 +17,7 @@ class CheckedQuery(NamedTuple):
 
     query: QueryDSL
     clean: QueryDSL
-    warnings: list[Problem]
+    warnings: list[QueryProblem]
 
 
 def query_warnings(

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from groundhook.core.errors import SourceNotConfigured, SourceTimeout
 from groundhook.core.types.model_spec import ModelSpec
-from groundhook.handlers.db.engines.engine import Engine, render
+from groundhook.handlers.db.engines.engine import DatabaseEngine, render
 from groundhook.handlers.db.model import fulltext
 from groundhook.handlers.db.model.loading import Loaded, load_model
 from groundhook.handlers.db.model.schema import Field, Schema, list_members
@@ -25,7 +25,7 @@ from groundhook.handlers.db.permission import Permit
 from groundhook.handlers.db.query.conditions import word_conditions
 from groundhook.handlers.db.query.dsl import QueryDSL, models_of
 from groundhook.handlers.db.query.joins import Permits
-from groundhook.handlers.db.query.statement import MAX_COUNT, MAX_TIES, Compiler
+from groundhook.handlers.db.query.statement import MAX_COUNT, MAX_TIES, QueryCompiler
 
 SAMPLE_ROWS = 5000  # read for each field
 SAMPLE_VALUES = 300  # kept of each field
@@ -37,7 +37,7 @@ MAX_SAMPLES = 64  # cached, by (model, permit)
 BATCH_ROWS = 50  # fetched together
 
 Samples = Mapping[str, Mapping[str, int]]  # by field, values with their number of rows
-Row = dict[str, Any]
+_Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class QueryResult:
     may be more. `truncated`: rows were omitted since the result was too large. `sql` and
     `parameters` are the executed statement and its bound values."""
 
-    rows: list[Row]
+    rows: list[_Row]
     total: int
     total_is_lower_bound: bool = False
     truncated: bool = False
@@ -55,11 +55,11 @@ class QueryResult:
 
 
 @dataclass(frozen=True)
-class Place:
+class ServedDatabase:
     """One database: its engine, the compiler for it, and the largest result in bytes."""
 
-    engine: Engine
-    compiler: Compiler
+    engine: DatabaseEngine
+    compiler: QueryCompiler
     max_bytes: int
 
 
@@ -68,12 +68,14 @@ class Store:
     `connection` of a model has, each with its largest result in kB."""
 
     def __init__(
-        self, engines: Mapping[str, tuple[Engine, int]], models: Mapping[str, ModelSpec]
+        self, engines: Mapping[str, tuple[DatabaseEngine, int]], models: Mapping[str, ModelSpec]
     ) -> None:
         self._models = models
         self._tables = Tables(models)
         self._places = {
-            name: Place(engine, Compiler(self._tables, engine.dialect), result_kb * 1024)
+            name: ServedDatabase(
+                engine, QueryCompiler(self._tables, engine.dialect), result_kb * 1024
+            )
             for name, (engine, result_kb) in engines.items()
         }
         self._samples: OrderedDict[
@@ -91,7 +93,7 @@ class Store:
         used = {spec.connection for spec in self._models.values()} or {""}
         return ", ".join(self._places[one].engine.shown for one in self._places if one in used)
 
-    def _place(self, model: str) -> Place:
+    def _place(self, model: str) -> ServedDatabase:
         """Return the database of a model. Relations never leave it."""
         connection = self._models[model].connection
         if connection not in self._places:
@@ -292,7 +294,7 @@ def _fetch(
     options = {"stream_results": True, "max_row_buffer": BATCH_ROWS} if stream else {}
     result = connection.execute(statement, values, execution_options=options)
     names, size, truncated = tuple(result.keys()), 0, False
-    rows: list[Row] = []
+    rows: list[_Row] = []
     for row in result if stream else result.all():
         size += _size(row)
         if size > max_bytes and rows:

@@ -29,7 +29,7 @@ from functools import cached_property
 from operator import add, mul, sub
 from typing import NamedTuple
 
-Vector = Sequence[float]
+_Vector = Sequence[float]
 
 # Passages, or the share of all, that make a language one of the collection's.
 MIN_PASSAGES, MIN_SHARE = 5, 0.05
@@ -40,13 +40,13 @@ class Sum(NamedTuple):
     """The passages of a language: their number, and the sum of their vectors at length 1."""
 
     passages: int
-    total: Vector
+    total: _Vector
 
 
 Sums = Mapping[str, Sum]  # by language
 
 
-def sum_vectors(passages: Iterable[tuple[str, Vector]]) -> dict[str, Sum]:
+def sum_vectors(passages: Iterable[tuple[str, _Vector]]) -> dict[str, Sum]:
     """Return the sums of passages, given as (language, vector)."""
     sums: dict[str, Sum] = {}
     for language, vector in passages:
@@ -119,7 +119,7 @@ class Balance:
         """Return the share of the collection's passages that are in a language."""
         return self.sums[language].passages / self._passages if language in self.sums else 0.0
 
-    def shifts(self, question: Vector, ranked: Vector) -> list[float]:
+    def shifts(self, question: _Vector, ranked: _Vector) -> list[float]:
         """Return for each of `languages` the value that is added to the product of `ranked` and a
         passage. Both vectors belong to one question: the whole one, and the one without its own
         language (or the whole one as well), on the scale of a question of length 1."""
@@ -133,7 +133,7 @@ class Balance:
         return sum(own.passages for own in self.sums.values())
 
     @cached_property
-    def _means(self) -> list[Vector]:
+    def _means(self) -> list[_Vector]:
         totals = [own.total for own in self.sums.values()]
         mean_of_all = [math.fsum(values) / self._passages for values in zip(*totals, strict=True)]
         return [

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from groundhook.handlers.kb.admin.transfer import Transfer, TransferResult
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.ingest.batching import TransferProgress
-    from groundhook.handlers.kb.ingest.report import AddReport, Progress
+    from groundhook.handlers.kb.ingest.report import AddProgress, AddReport
 
 
 class KnowledgeBase(KBHandler):
@@ -108,7 +108,7 @@ class KnowledgeBase(KBHandler):
         feed: BinaryIO | None = None,
         prune: bool | None = None,
         exclude: Sequence[str] = (),
-        progress: Progress | None = None,
+        progress: AddProgress | None = None,
         delegates: Delegates | None = None,
     ) -> AddReport:
         """Add files, folders and a feed, which is JSON: one object per line, or an array. Documents

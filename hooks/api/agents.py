@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from groundhook.core.errors import UsageError
 from groundhook.core.hook_services import HookServices, Together
 from groundhook.core.types.base import (
-    Model,
+    AnyModel,
     UnknownKey,
     dotted,
     names_of,
@@ -36,15 +36,15 @@ from groundhook.core.types.calls import (
 from groundhook.core.types.turn import Message
 from groundhook.hooks.api.row import HostCall, LateAnswer, kind_of, pad, quote
 
-Kind = type[AgentAsk] | type[ModelAsk]
+_Kind = type[AgentAsk] | type[ModelAsk]
 MODES: tuple[Together, ...] = ("all", "any", "race")
-ONE: dict[str, Kind] = {"ctx.agent.Call": AgentAsk, "ctx.llm.Stream": ModelAsk}
-MANY: dict[str, tuple[Kind, Together]] = {
+ONE: dict[str, _Kind] = {"ctx.agent.Call": AgentAsk, "ctx.llm.Stream": ModelAsk}
+MANY: dict[str, tuple[_Kind, Together]] = {
     f"{js.rpartition('.')[0]}.{mode.capitalize()}": (kind, mode)
     for js, kind in ONE.items()
     for mode in MODES
 }
-TARGETS: dict[Kind, str] = {AgentAsk: "agent", ModelAsk: "connector"}
+TARGETS: dict[_Kind, str] = {AgentAsk: "agent", ModelAsk: "connector"}
 
 
 async def _run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
@@ -137,7 +137,7 @@ def _parse_requests(
 
 def _parse_request(
     where: str,
-    kind: Kind,
+    kind: _Kind,
     target: Any,
     messages: Any,
     options: Any,
@@ -185,8 +185,8 @@ def _name_kind(value: Any) -> str:
 
 
 def _parse_options(
-    where: str, model: type[Model], value: Any, unknown: list[tuple[str, UnknownKey]]
-) -> Model:
+    where: str, model: type[AnyModel], value: Any, unknown: list[tuple[str, UnknownKey]]
+) -> AnyModel:
     if not isinstance(value, Mapping | None):
         raise UsageError(f"{where}: options must be an object, not {kind_of(value)}")
     try:
@@ -279,7 +279,7 @@ def _make_row(
     )
 
 
-def _make_together_row(js: str, kind: Kind, mode: Together) -> HostCall:
+def _make_together_row(js: str, kind: _Kind, mode: Together) -> HostCall:
     several, request, result = (
         ("assistants", "AgentRequest", AgentResult)
         if kind is AgentAsk

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from groundhook.core.errors import UsageError
 from groundhook.core.hook_services import HookServices
-from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
+from groundhook.hooks.api.row import HostCall, RunCall, kind_of, pad, quote
 
 FORM = "application/x-www-form-urlencoded"
 TYPES = """\
@@ -34,7 +34,7 @@ type HttpHeaders = Record<string, string | number> | Record<string, string | num
 """
 
 
-def _run(method: str, names: tuple[str, ...]) -> Run:
+def _run(method: str, names: tuple[str, ...]) -> RunCall:
     """Return the function of a call. `names` are its arguments in order; if they include `method`,
     that argument is the method."""
 

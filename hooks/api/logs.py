@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from groundhook.core.hook_services import HookServices
-from groundhook.hooks.api.row import HostCall, Run
+from groundhook.hooks.api.row import HostCall, RunCall
 from groundhook.hooks.printf import printf
 
 
-def _log(level: str) -> Run:
+def _log(level: str) -> RunCall:
     async def run(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         await services.log(level, printf(arguments))
         return ""

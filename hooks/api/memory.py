@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from groundhook.core.errors import UsageError
 from groundhook.core.hook_services import HookServices, MemoryOperation
-from groundhook.hooks.api.row import HostCall, Run
+from groundhook.hooks.api.row import HostCall, RunCall
 
 NAMESPACES = {
     "user": "the user's memory",
@@ -198,7 +198,7 @@ OPERATIONS = (
 )
 
 
-def _run(space: str, operation: _Operation) -> Run:
+def _run(space: str, operation: _Operation) -> RunCall:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         # The memory checks the values: programs reach it as well, without a hook.
         least = sum(not name.endswith("?") for name in operation.arguments)

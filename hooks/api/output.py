@@ -13,7 +13,7 @@ from typing import Any, Literal
 from groundhook.core.errors import UsageError
 from groundhook.core.hook_services import HookServices
 from groundhook.core.types.events import MessageAction
-from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
+from groundhook.hooks.api.row import HostCall, RunCall, kind_of, pad, quote
 
 CONTENT, PROPS = "props.content", "props"
 DEEPEST = 64  # levels of a message, steps of a path: what reads a message recurses into it
@@ -23,7 +23,7 @@ TEXTS = ("text", "markdown")  # types of messages that every client shows
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
-def _send(*, streaming: bool) -> Run:
+def _send(*, streaming: bool) -> RunCall:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         message, block_id = pad(arguments, 2)
         block = "" if block_id is None else _check_id(call.js, "block", block_id)
@@ -99,7 +99,7 @@ async def _end_block(call: HostCall, services: HookServices, arguments: Sequence
     return ""
 
 
-def _new_id(kind: Literal["message", "block", "thread"]) -> Run:
+def _new_id(kind: Literal["message", "block", "thread"]) -> RunCall:
     async def run(_call: HostCall, services: HookServices, _arguments: Sequence[Any]) -> str:
         return json.dumps(services.output.new_id(kind))
 
@@ -242,13 +242,13 @@ interface OutputMessage {
 """
 
 
-def _make_row(name: str, doc: str, run: Run, ts: str, *, effect: bool = True) -> HostCall:
+def _make_row(name: str, doc: str, run: RunCall, ts: str, *, effect: bool = True) -> HostCall:
     return HostCall(
         js=f"ctx.{name}", doc=doc, run=run, ts=ts, types=_TYPES, result=str, effect=effect
     )
 
 
-_CHANGES: tuple[tuple[MessageAction, str, Run, str], ...] = (
+_CHANGES: tuple[tuple[MessageAction, str, RunCall, str], ...] = (
     (
         "append",
         "Append text to a message's text, or a value to the one at a path.",

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from groundhook.core.hook_services import HookServices
 
-Run = Callable[["HostCall", HookServices, Sequence[Any]], Awaitable[str]]
+RunCall = Callable[["HostCall", HookServices, Sequence[Any]], Awaitable[str]]
 LateAnswer = Callable[[Sequence[Any], str], str]
 
 
@@ -23,7 +23,7 @@ class HostCall:
     doc: str  # one sentence for authors, which begins with a verb
     # Receives the arguments as JSON values and returns JSON text, empty for undefined. A UsageError
     # for wrong arguments throws a TypeError in JavaScript.
-    run: Run
+    run: RunCall
     options: type[BaseModel] | None = None
     result: Any = None
     # Makes the answer of a call that exceeded its deadline, or raises what is thrown. Without it

@@ -19,9 +19,9 @@ from groundhook.core.types.search import (
     SearchType,
     WebOptions,
 )
-from groundhook.hooks.api.row import HostCall, LateAnswer, Run, kind_of, pad, quote
+from groundhook.hooks.api.row import HostCall, LateAnswer, RunCall, kind_of, pad, quote
 
-Mode = Literal["all", "any", "race"]
+_Mode = Literal["all", "any", "race"]
 MOST_TOGETHER = 50  # searches of one call: each is a task of the host's
 
 OPTIONS: dict[SearchType, type[WebOptions] | type[KBOptions] | type[DBOptions]] = {
@@ -31,7 +31,7 @@ OPTIONS: dict[SearchType, type[WebOptions] | type[KBOptions] | type[DBOptions]] 
 }
 
 
-def _search(type: SearchType) -> Run:
+def _search(type: SearchType) -> RunCall:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         query, options = pad(arguments, 2)
         request = await _make_request(
@@ -66,7 +66,7 @@ def _answer_late_search(type: SearchType) -> LateAnswer:
     return late
 
 
-def _search_many(mode: Mode) -> Run:
+def _search_many(mode: _Mode) -> RunCall:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         (entries,) = pad(arguments, 1)
         if not isinstance(entries, list):
@@ -152,7 +152,7 @@ type FieldFilter = FilterValue | FilterValue[] | null | {
 type Filter = { [field: string]: FieldFilter | Filter | Filter[] };
 """
 
-TOGETHER: tuple[tuple[str, Mode, str], ...] = (
+TOGETHER: tuple[tuple[str, _Mode, str], ...] = (
     ("Parallel", "all", "Run several searches at once; return every result, in order."),
     ("All", "all", "Run several searches at once, as Parallel does."),
     ("Any", "any", "Run several searches at once; return the first result with items, in a list."),

@@ -18,7 +18,7 @@ from groundhook.core.errors import ServerTimeout, UsageError
 from groundhook.core.hook_services import HookServices
 from groundhook.core.types.base import UnknownKey, dotted, validate_known, validation_problems
 from groundhook.core.types.servers import ServerCalling, ServerMethod, ToolAsk
-from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
+from groundhook.hooks.api.row import HostCall, RunCall, kind_of, pad, quote
 
 MOST_TOGETHER = 50  # calls at once: each is a task of the host
 
@@ -29,7 +29,7 @@ Params = Callable[[str, Sequence[Any]], Mapping[str, Any]]
 # -------------------------------------------------------------------------------------- one request
 
 
-def _request(method: ServerMethod, params: Params) -> Run:
+def _request(method: ServerMethod, params: Params) -> RunCall:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         (server,) = pad(arguments, 1)
         request = params(call.js, arguments[1:])
@@ -70,7 +70,7 @@ def _raise_timeout(js: str, _arguments: Sequence[Any], message: str) -> str:
 # ------------------------------------------------------------------------------------ several calls
 
 
-def _call_together(calling: ServerCalling, *, of_one: bool) -> Run:
+def _call_together(calling: ServerCalling, *, of_one: bool) -> RunCall:
     async def run(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         asks, unknown = _parse_calls(call.js, arguments, of_one=of_one)
         for where, key in unknown:

@@ -13,7 +13,7 @@ from typing import Any
 from groundhook.core.errors import UsageError
 from groundhook.core.hook_services import HookServices
 from groundhook.core.json_text import read_json
-from groundhook.hooks.api.row import HostCall, Run, kind_of, pad, quote
+from groundhook.hooks.api.row import HostCall, RunCall, kind_of, pad, quote
 from groundhook.hooks.printf import printf
 
 LONGEST_LABEL = 200
@@ -77,7 +77,7 @@ async def _release(_call: HostCall, _services: HookServices, _arguments: Sequenc
     return ""
 
 
-def _log(level: str) -> Run:
+def _log(level: str) -> RunCall:
     async def run(_call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
         await services.trace.log(arguments[0], level, printf(arguments[1:]))
         return ""
@@ -155,7 +155,7 @@ export interface TraceOptions {
 _SELF = "TraceStep"
 
 
-def _make_row(name: str, doc: str, run: Run, ts: str, *, prints: bool = False) -> HostCall:
+def _make_row(name: str, doc: str, run: RunCall, ts: str, *, prints: bool = False) -> HostCall:
     return HostCall(
         js=f"ctx.trace.{name}", doc=doc, run=run, ts=ts, types=_TYPES, maker="node", prints=prints
     )

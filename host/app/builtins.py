@@ -133,10 +133,10 @@ def _make_kb(context: PluginContext) -> Handler:
 
 
 def _make_db(context: PluginContext) -> Handler:
-    from groundhook.handlers.db.database import Address, Database
+    from groundhook.handlers.db.database import Database, DatabaseAddress
 
     addresses = {
-        name: Address(each.url, each.timeout_ms, each.connections, each.result_kb)
+        name: DatabaseAddress(each.url, each.timeout_ms, each.connections, each.result_kb)
         for name, each in context.databases.items()
     }
     database = Database(addresses, context.models)
@@ -193,9 +193,9 @@ def _make_delegated_reranker(kind: str, _: PluginContext) -> Reranker:
 
 
 def _make_catalogue(spec: ToolkitSpec, context: PluginContext) -> Toolkit:
-    from groundhook.toolkits.catalogue.kit import Catalogue
+    from groundhook.toolkits.catalogue.kit import CatalogueToolkit
 
-    return Catalogue(
+    return CatalogueToolkit(
         spec,
         client_of=context.client_of,
         now=context.now,

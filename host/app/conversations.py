@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from groundhook.core.errors import UnknownName, UsageError
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.turn import Identity
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.app.stored_turns import StoredTurns
@@ -17,7 +17,7 @@ DAY_MS = 24 * HOUR_MS
 
 
 @dataclass
-class Conversations(StoredTurns):
+class AppConversations(StoredTurns):
     """The conversations of one open app: opens them, and removes those that are old."""
 
     _swept: bool = False
@@ -35,7 +35,7 @@ class Conversations(StoredTurns):
         if id is None:
             return OpenChat(self, identity, assistant_id, chat_id(), is_kept=False)
         try:
-            chat = await self.store.chats.chat(Owner.of(identity), id)
+            chat = await self.store.chats.chat(ChatOwner.of(identity), id)
         except UnknownName:
             if not create:
                 raise
@@ -47,7 +47,7 @@ class Conversations(StoredTurns):
             )
         return OpenChat(self, identity, assistant_id, id, is_kept=True)
 
-    async def delete(self, owner: Owner, id: str) -> None:
+    async def delete(self, owner: ChatOwner, id: str) -> None:
         """Remove a chat with everything stored for it, also the values of its hooks. Raises
         UnknownName."""
         await self.store.chats.delete(owner, id)

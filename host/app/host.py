@@ -29,7 +29,7 @@ from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.plugins import Plugins
 from groundhook.host.app.reload import Reloads, Swap
 from groundhook.host.app.requests import conversation, turn_options, validated
-from groundhook.host.app.sources import Sources
+from groundhook.host.app.sources import AppSources
 from groundhook.host.app.toolkits import Toolkits, owners_of
 from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Explained
@@ -44,9 +44,9 @@ from groundhook.host.turn.stream import call_assistant, open_turn
 if TYPE_CHECKING:
     from groundhook.core.types.collection_queries import Owner
     from groundhook.handlers.db.database import Database
-    from groundhook.handlers.kb.ingest.report import AddReport, Progress
+    from groundhook.handlers.kb.ingest.report import AddProgress, AddReport
     from groundhook.handlers.kb.knowledge_base import KnowledgeBase
-    from groundhook.host.app.conversations import Conversations
+    from groundhook.host.app.conversations import AppConversations
     from groundhook.host.app.open_chat import OpenChat
     from groundhook.host.app.syncs import Syncs
     from groundhook.host.chats.ports import ChatStore
@@ -60,7 +60,7 @@ class Host:
     """An app that is open. It may serve any number of turns and searches at the same time."""
 
     runtime: Runtime
-    sources: Sources
+    sources: AppSources
     plugins: Plugins
     turns: OpenTurns
     open_chats: Callable[[], ChatStore]
@@ -147,12 +147,12 @@ class Host:
         return self.open_chats()
 
     @cached_property
-    def conversations(self) -> Conversations:
+    def conversations(self) -> AppConversations:
         """The stored conversations."""
         # Imported here because turns outside of conversations do not need it.
-        from groundhook.host.app.conversations import Conversations
+        from groundhook.host.app.conversations import AppConversations
 
-        return Conversations(self.chats, lambda: self.runtime, self.turns)
+        return AppConversations(self.chats, lambda: self.runtime, self.turns)
 
     async def search(
         self,
@@ -303,7 +303,7 @@ class Host:
         paths: str | Path | Iterable[str | Path],
         *,
         tenant: str = "",
-        progress: Progress | None = None,
+        progress: AddProgress | None = None,
     ) -> AddReport:
         """Add files, and the files in folders, to a collection of the built-in knowledge base and
         return a report, which has the problems of single files. As `groundhook kb add` does, it

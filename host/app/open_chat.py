@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from groundhook.core.errors import UnknownName, UsageError
-from groundhook.core.types.chats import Chat, ChatMessage, Feedback, Owner, StoredTurn
+from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback, StoredTurn
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
@@ -20,12 +20,12 @@ from groundhook.host.app.titles import write_title
 from groundhook.host.app.turn_recorder import TurnRecorder, has_ended, milliseconds
 from groundhook.host.chats.history import sources, split
 from groundhook.host.chats.ports import RequestKey, message_id
-from groundhook.host.turn.context import Conversation, Request, Runtime
+from groundhook.host.turn.context import KeptConversation, Request, Runtime
 
 MOST_SUMMARISED = 200  # messages before the question, where the history is summarised
 
 # A question of the user: text, parts, or a whole message.
-Question = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
+ChatQuestion = str | Sequence[Mapping[str, Any]] | Message | Mapping[str, Any]
 
 
 @dataclass
@@ -45,7 +45,7 @@ class OpenChat:
     @asynccontextmanager
     async def send(
         self,
-        message: Question,
+        message: ChatQuestion,
         *,
         after: str = "",
         search: bool | None = None,
@@ -70,7 +70,7 @@ class OpenChat:
     async def edit(
         self,
         message: ChatMessage | str,
-        text: Question,
+        text: ChatQuestion,
         *,
         search: bool | None = None,
         connector: str | Sequence[str] | None = None,
@@ -140,8 +140,8 @@ class OpenChat:
     # ---- one turn
 
     @property
-    def _owner(self) -> Owner:
-        return Owner.of(self._identity)
+    def _owner(self) -> ChatOwner:
+        return ChatOwner.of(self._identity)
 
     @asynccontextmanager
     async def _run_turn(
@@ -201,7 +201,7 @@ class OpenChat:
             messages=(*before, Message(role="user", content=question.content)),
             options=options.model_copy(update={"chat_id": self.id}),
             identity=self._identity,
-            conversation=Conversation(
+            conversation=KeptConversation(
                 answer_id=turn.answer_id, sources=sources(path), newest=newest, omitted=omitted
             ),
             contract=self.contract,
@@ -240,7 +240,7 @@ class OpenChat:
             raise UnknownName("message", id, ())
         return found
 
-    def _make_question(self, message: Question, parent: str) -> ChatMessage:
+    def _make_question(self, message: ChatQuestion, parent: str) -> ChatMessage:
         parts = not isinstance(message, (Message, Mapping))
         raw: Any = {"role": "user", "content": message} if parts else message
         (valid,) = conversation([raw])

@@ -54,16 +54,16 @@ from groundhook.host.app.plugins import (
     HOST,
     PORT_VERSION,
     Entries,
-    Owner,
     Plugin,
     PluginContext,
+    PluginOwner,
     Plugins,
     Source,
     installed_plugins,
     join_plugins,
     passed_plugins,
 )
-from groundhook.host.app.sources import Sources
+from groundhook.host.app.sources import AppSources
 from groundhook.host.app.toolkits import Toolkits
 from groundhook.host.chats.memory.memory import open_memory
 from groundhook.host.config.environment import child_environment, process_environment
@@ -128,7 +128,8 @@ async def open_host(
     processes on this machine open the app to serve it together: without `hooks.workers`, each of
     them starts its part of one hook worker per core."""
     registry = Plugins()
-    instances = (Owner("an argument of open_host", passed=True), _make_plugin(sources or {}, tools))
+    given = PluginOwner("an argument of open_host", passed=True)
+    instances = (given, _make_plugin(sources or {}, tools))
     join_plugins(
         registry, [(HOST, BUILTIN), *installed_plugins(), *passed_plugins(plugins), instances]
     )
@@ -152,7 +153,7 @@ async def open_host(
             return opened.knowledge_base.embedder(spec)
 
         context = _make_context(app, registry, clock, web_clients.of, embedder, closing)
-        opened = Sources(context, _open_exact_texts(app, closing))
+        opened = AppSources(context, _open_exact_texts(app, closing))
         runtime = Runtime(
             app=app,
             plugins=_make_search_plugins(context, opened),
@@ -212,7 +213,8 @@ def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) 
         frozenset(registry.toolkits.names()),
     )
     join_plugins(
-        registry, [(Owner("`embedders` of agent/agent.yml"), declared_embedders(app.settings))]
+        registry,
+        [(PluginOwner("`embedders` of agent/agent.yml"), declared_embedders(app.settings))],
     )
     _make_state_folder(app.state)
     return app
@@ -304,7 +306,7 @@ def _make_sync_reader(folder: Path, now: Clock) -> Callable[[str], Awaitable[Syn
     return status
 
 
-def _make_search_plugins(context: PluginContext, sources: Sources) -> SearchPlugins:
+def _make_search_plugins(context: PluginContext, sources: AppSources) -> SearchPlugins:
     entries = context.plugins.rerankers
     makers = {
         name: partial(make_part, entries.part(name), RERANKER, partial(make, context))

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Owner:
+class PluginOwner:
     """A plug-in, by its name in messages. `passed`: a program passes it to `open_host`; otherwise
     it comes from an installed distribution."""
 
@@ -64,7 +64,7 @@ class Owner:
         return "do not pass it to `open_host`" if self.passed else "uninstall it"
 
 
-HOST = Owner("Groundhook itself")  # of the built-in parts
+HOST = PluginOwner("Groundhook itself")  # of the built-in parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ class Entries(Generic[T]):
         self._misfit = misfit or _describe_wrong_maker
         self._items: dict[str, T] = {}
         self._replacing: set[str] = set()
-        self._owners: dict[str, Owner] = {}
+        self._owners: dict[str, PluginOwner] = {}
         self._replaced: dict[str, T] = {}
 
     def add(self, name: str, item: T) -> None:
@@ -144,7 +144,7 @@ class Entries(Generic[T]):
         owner = self._owners.get(name, HOST)
         return "" if owner == HOST else f"the {self.noun} {name!r} of {owner}"
 
-    def take(self, other: Entries[T], owner: Owner) -> None:
+    def take(self, other: Entries[T], owner: PluginOwner) -> None:
         """Add what one plug-in has registered. Raises PluginError if a name is taken, or if a
         replaced name does not exist."""
         for name, item in other._items.items():
@@ -250,7 +250,7 @@ class Plugin:
     name: str = ""
 
 
-def join_plugins(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> None:
+def join_plugins(every: Plugins, plugins: Iterable[tuple[PluginOwner, object]]) -> None:
     """Add to `every` the parts that plug-ins register, given with their owners. Raises
     PluginError."""
     for owner, plugin in plugins:
@@ -261,12 +261,12 @@ def join_plugins(every: Plugins, plugins: Iterable[tuple[Owner, object]]) -> Non
             getattr(every, kind.name).take(getattr(own, kind.name), owner)
 
 
-def installed_plugins() -> Iterator[tuple[Owner, object]]:
+def installed_plugins() -> Iterator[tuple[PluginOwner, object]]:
     """Yield the plug-ins of installed distributions, with their owners. Raises PluginError if one
     fails to load, or if two have the same name."""
     # Sorted, since the order of installed distributions differs from machine to machine.
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name)
-    owners: dict[str, Owner] = {}
+    owners: dict[str, PluginOwner] = {}
     for point in points:
         owner = _find_owner(point)
         if point.name in owners:
@@ -286,19 +286,19 @@ def installed_plugins() -> Iterator[tuple[Owner, object]]:
         yield owner, plugin
 
 
-def passed_plugins(plugins: Iterable[object]) -> Iterator[tuple[Owner, object]]:
+def passed_plugins(plugins: Iterable[object]) -> Iterator[tuple[PluginOwner, object]]:
     """Yield the plug-ins that a program passes to `open_host`, with their owners."""
     for index, plugin in enumerate(plugins):
         name = plugin.name if isinstance(plugin, Plugin) else ""
-        yield Owner(f"the plug-in {name or f'plugins[{index}]'!r}", passed=True), plugin
+        yield PluginOwner(f"the plug-in {name or f'plugins[{index}]'!r}", passed=True), plugin
 
 
-def _find_owner(point: metadata.EntryPoint) -> Owner:
+def _find_owner(point: metadata.EntryPoint) -> PluginOwner:
     whose = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
-    return Owner(f"the plug-in {point.name!r}{whose}")
+    return PluginOwner(f"the plug-in {point.name!r}{whose}")
 
 
-def _advise_on_names(one: Owner, other: Owner) -> str:
+def _advise_on_names(one: PluginOwner, other: PluginOwner) -> str:
     """Return the advice for two plug-ins that register the same name."""
     if HOST in (one, other):
         return "register it with `replace`"
@@ -308,7 +308,7 @@ def _advise_on_names(one: Owner, other: Owner) -> str:
     return f"do not pass {passed} to `open_host`, or uninstall {installed}"
 
 
-def _register(owner: Owner, plugin: object, own: Plugins) -> None:
+def _register(owner: PluginOwner, plugin: object, own: Plugins) -> None:
     if not isinstance(plugin, Plugin):
         raise PluginError(
             f"{owner} is not a `groundhook.plugins.Plugin`, but {_describe_kind(plugin)}: it may be"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Made = dict[Source, Handler]
 
 
-class Sources:
+class AppSources:
     """`handlers` has one handler for each search type. Documents and records come from the first
     source that provides them, so this also implements `Documents` and `Records`. `texts` opens the
     exact texts of the knowledge base's documents."""
@@ -58,10 +58,10 @@ class Sources:
             "search type", {type: partial(self._join_type, type) for type in SEARCH_TYPES}
         )
 
-    def with_app(self, app: App) -> Sources:
+    def with_app(self, app: App) -> AppSources:
         """Return the same sources over another reading of the app's files."""
         context = replace(self._context, collections=app.collections, models=app.models)
-        return Sources(context, self.texts, self._made)
+        return AppSources(context, self.texts, self._made)
 
     async def imported(self, type: SearchType) -> None:
         """Import the modules of a type's sources, in a thread. Raises PluginError."""

@@ -16,7 +16,7 @@ from groundhook.core.app_settings import StoreSettings
 from groundhook.core.errors import StorageError, UnknownName
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.json_lines import line
-from groundhook.core.types.chats import ChatMessage, Owner, StoredTurn
+from groundhook.core.types.chats import ChatMessage, ChatOwner, StoredTurn
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import EVENT, Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
@@ -63,7 +63,7 @@ class StoredTurns:
 
     def stream(
         self,
-        owner: Owner,
+        owner: ChatOwner,
         assistant_id: str,
         messages: Sequence[Message],
         *,
@@ -108,7 +108,7 @@ class StoredTurns:
     async def run(
         self,
         runtime: Runtime,
-        owner: Owner,
+        owner: ChatOwner,
         new: NewTurn,
         make_request: Callable[[StoredTurn], Awaitable[Request]],
     ) -> AsyncIterator[TurnRecorder]:
@@ -138,12 +138,12 @@ class StoredTurns:
                 with anyio.move_on_after(UNDOING_S, shield=True):
                     await self.store.conversations.undo(owner, turn.id)
 
-    async def forget(self, owner: Owner, id: str) -> None:
+    async def forget(self, owner: ChatOwner, id: str) -> None:
         """Remove the values that hooks keep for a chat (`ctx.memory.chat`)."""
         identity = Identity(tenant_id=owner.tenant, user_id=owner.user)
         await self.runtime().memory.of(identity, id).namespace("chat").clear()
 
-    async def _forget_removed(self, owner: Owner, chat: str) -> None:
+    async def _forget_removed(self, owner: ChatOwner, chat: str) -> None:
         """Remove what hooks have kept for a chat since it was removed: its turn went on."""
         with anyio.move_on_after(UNDOING_S, shield=True), suppress(StorageError):
             try:
@@ -160,7 +160,7 @@ class StoredTurns:
             await self._end_lost(owner, turn)
         return len(lost)
 
-    async def _end_lost(self, owner: Owner, turn: StoredTurn) -> None:
+    async def _end_lost(self, owner: ChatOwner, turn: StoredTurn) -> None:
         blobs = await self.store.logs.read(owner, turn.id)
         lines = [text for _, body in blobs for text in body.splitlines()]
         events = list(_read_until_unknown(lines))

@@ -11,7 +11,7 @@ from groundhook.core.sync_source import SyncSource
 from groundhook.core.tool_ports import Toolkit
 from groundhook.core.types.sync import SyncProgress, SyncReport, SyncStatus
 from groundhook.host.app.collections import AppCollections
-from groundhook.host.app.sources import Sources
+from groundhook.host.app.sources import AppSources
 from groundhook.host.config.packages import App
 from groundhook.host.sync.engine import SyncEngine
 from groundhook.host.sync.schedule import keep_synced
@@ -22,7 +22,7 @@ class Syncs:
     """The syncs of one reading of an app's files."""
 
     app: App
-    sources: Sources
+    sources: AppSources
     toolkits: Callable[[str], Toolkit]
     engine: SyncEngine
 

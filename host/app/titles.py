@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from groundhook.core.errors import HostError
-from groundhook.core.types.chats import ChatMessage, Owner
+from groundhook.core.types.chats import ChatMessage, ChatOwner
 from groundhook.core.types.delegation import TitleAsk
 from groundhook.core.types.uses import TITLE
 from groundhook.host.app.turn_recorder import milliseconds
@@ -29,7 +29,7 @@ async def write_title(
 ) -> None:
     """Give a chat the title that `uses.title` writes for its first question, unless a user has
     renamed it. Failures are logged."""
-    owner, by = Owner.of(request.identity), ""
+    owner, by = ChatOwner.of(request.identity), ""
     try:
         settings = runtime.app.settings_for(
             runtime.app.package(request.assistant_id), options=request.options
@@ -53,7 +53,7 @@ async def write_title(
         log.exception("uses.title by %r failed", by)
 
 
-async def _has_title(store: ChatStore, owner: Owner, question: ChatMessage, title: str) -> bool:
+async def _has_title(store: ChatStore, owner: ChatOwner, question: ChatMessage, title: str) -> bool:
     return (await store.chats.chat(owner, question.chat_id)).title == title
 
 

@@ -19,7 +19,7 @@ from groundhook.core.error_events import warning_event
 from groundhook.core.errors import StorageError
 from groundhook.core.json_lines import line
 from groundhook.core.ports import Clock
-from groundhook.core.types.chats import ChatMessage, KeptAnswer, Owner, StoredTurn, TurnState
+from groundhook.core.types.chats import ChatMessage, ChatOwner, KeptAnswer, StoredTurn, TurnState
 from groundhook.core.types.events import Event, Failed, StreamEnd
 from groundhook.host.chats.ports import AHEAD_MS, ChatStore, EndedTurn
 from groundhook.host.output.dialects import kept
@@ -81,7 +81,7 @@ class TurnRecorder:
     def __init__(
         self,
         store: ChatStore,
-        owner: Owner,
+        owner: ChatOwner,
         turn: StoredTurn,
         events: AsyncIterator[Event],
         now: Clock,

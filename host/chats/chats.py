@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from groundhook.core.errors import UnknownName, UsageError
-from groundhook.core.types.chats import Chat, Owner
-from groundhook.host.chats.ports import ChatChange, Listing, Page
-from groundhook.host.chats.storage.sql import Row, Sql, Threads
+from groundhook.core.types.chats import Chat, ChatOwner
+from groundhook.host.chats.ports import ChatChange, ChatListing, ChatPage
+from groundhook.host.chats.storage.sql import Sql, SqlRow, Threads
 from groundhook.host.chats.tables import (
     CHAT,
     chat_in,
@@ -27,7 +27,7 @@ class SqlChats:
     def __init__(self, threads: Threads) -> None:
         self._threads = threads
 
-    async def make(self, owner: Owner, chat: Chat, /) -> Chat:
+    async def make(self, owner: ChatOwner, chat: Chat, /) -> Chat:
         """Keep a new chat and return it. Raises UsageError for an id that the owner uses."""
         title = kept_text(chat.title)
         if not is_id(chat.id):
@@ -52,19 +52,19 @@ class SqlChats:
         await self._threads.write(work)
         return chat.model_copy(update={"title": title})
 
-    async def chat(self, owner: Owner, id: str, /) -> Chat:
+    async def chat(self, owner: ChatOwner, id: str, /) -> Chat:
         """Return a chat. Raises UnknownName."""
         known = known_id("chat", id)
         return await self._threads.read(lambda sql: find_chat(sql, owner, known))
 
-    async def list(self, owner: Owner, page: Page, /) -> Listing:
+    async def list(self, owner: ChatOwner, page: ChatPage, /) -> ChatListing:
         """Return a page of the chats. Raises UsageError for an `after` that is none."""
         rows = await self._threads.read(lambda sql: list_rows(sql, page, CHAT, owner))
         chats = [chat_in(row) for row in rows[: page.limit]]
         following = f"{chats[-1].changed_at}.{chats[-1].id}" if len(rows) > page.limit else ""
-        return Listing(chats=chats, next=following)
+        return ChatListing(chats=chats, next=following)
 
-    async def change(self, owner: Owner, change: ChatChange, /) -> Chat:
+    async def change(self, owner: ChatOwner, change: ChatChange, /) -> Chat:
         """Change a chat and return it. Raises UnknownName, also for the leaf."""
         known = known_id("chat", change.chat_id)
         whose = {"owner": owner_key(owner), "chat": known}
@@ -108,7 +108,7 @@ class SqlChats:
 
         return await self._threads.write(work)
 
-    async def delete(self, owner: Owner, id: str, /) -> None:
+    async def delete(self, owner: ChatOwner, id: str, /) -> None:
         """Remove a chat with everything stored for it. Raises UnknownName."""
         known = known_id("chat", id)
 
@@ -119,7 +119,7 @@ class SqlChats:
         await self._threads.write(work)
 
 
-def find_chat(sql: Sql, owner: Owner, id: str) -> Chat:
+def find_chat(sql: Sql, owner: ChatOwner, id: str) -> Chat:
     """Return a chat. Raises UnknownName."""
     rows = sql.rows(
         f"select {CHAT} from chats where owner = :owner and id = :id",
@@ -142,7 +142,9 @@ def delete_chat(sql: Sql, owner: str, id: str) -> None:
     sql.change("delete from chats where owner = :owner and id = :id", **whose)
 
 
-def list_rows(sql: Sql, page: Page, columns: str, owner: Owner | None = None) -> list[Row]:
+def list_rows(
+    sql: Sql, page: ChatPage, columns: str, owner: ChatOwner | None = None
+) -> list[SqlRow]:
     """Return the rows of a page, and one more if there are more. Raises UsageError."""
     if not 0 < page.limit <= MOST_LISTED:
         raise UsageError(f"a page has between 1 and {MOST_LISTED} chats, not {page.limit}")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from groundhook.core.errors import ChatBusy, RequestRepeated, UnknownName
 from groundhook.core.json_lines import line
-from groundhook.core.types.chats import ChatMessage, Feedback, Owner, StoredTurn
+from groundhook.core.types.chats import ChatMessage, ChatOwner, Feedback, StoredTurn
 from groundhook.host.chats.logs import append_blob
 from groundhook.host.chats.ports import EndedTurn, NewTurn
-from groundhook.host.chats.storage.sql import Row, Sql, Threads
+from groundhook.host.chats.storage.sql import Sql, SqlRow, Threads
 from groundhook.host.chats.tables import (
     MESSAGE,
     TURN,
@@ -42,13 +42,13 @@ class SqlConversations:
         self._threads = threads
 
     async def path(
-        self, owner: Owner, chat: str, leaf: str = "", limit: int | None = None, /
+        self, owner: ChatOwner, chat: str, leaf: str = "", limit: int | None = None, /
     ) -> Sequence[ChatMessage]:
         """Return the messages from the first to `leaf` (empty: the chat's own), at most the newest
         `limit`. Raises UnknownName."""
         whose = {"owner": owner_key(owner), "chat": known_id("chat", chat)}
 
-        def work(sql: Sql) -> tuple[Sequence[Row], Sequence[Row]]:
+        def work(sql: Sql) -> tuple[Sequence[SqlRow], Sequence[SqlRow]]:
             found = sql.rows("select leaf from chats where owner = :owner and id = :chat", **whose)
             if not found:
                 raise UnknownName("chat", chat, ())
@@ -77,11 +77,11 @@ class SqlConversations:
             siblings[parent].append(id)
         return [message_in(row, tuple(siblings[row[2]])) for row in rows]
 
-    async def message(self, owner: Owner, id: str, /) -> ChatMessage:
+    async def message(self, owner: ChatOwner, id: str, /) -> ChatMessage:
         """Return a message. Raises UnknownName."""
         whose = {"owner": owner_key(owner), "id": known_id("message", id)}
 
-        def work(sql: Sql) -> tuple[Sequence[Row], Sequence[Row]]:
+        def work(sql: Sql) -> tuple[Sequence[SqlRow], Sequence[SqlRow]]:
             rows = sql.rows(
                 f"select {MESSAGE} from messages m where m.owner = :owner and m.id = :id", **whose
             )
@@ -98,7 +98,7 @@ class SqlConversations:
         rows, siblings = await self._threads.read(work)
         return message_in(rows[0], tuple(sibling for (sibling,) in siblings))
 
-    async def begin(self, owner: Owner, turn: NewTurn, /) -> StoredTurn:
+    async def begin(self, owner: ChatOwner, turn: NewTurn, /) -> StoredTurn:
         """Store the question and a turn that runs. Raises UnknownName, ChatBusy,
         RequestRepeated."""
         question = turn.question
@@ -141,7 +141,7 @@ class SqlConversations:
         await self._threads.write(work)
         return begun
 
-    async def undo(self, owner: Owner, turn: str, /) -> None:
+    async def undo(self, owner: ChatOwner, turn: str, /) -> None:
         """Remove a turn that could not be entered, with the question that it brought."""
         whose = {"owner": owner_key(owner), "id": known_id("turn", turn)}
 
@@ -169,7 +169,7 @@ class SqlConversations:
 
         await self._threads.write(work)
 
-    async def end(self, owner: Owner, turn: EndedTurn, /) -> bool:
+    async def end(self, owner: ChatOwner, turn: EndedTurn, /) -> bool:
         """Keep the answer, the rest of the log, and that the turn has ended. Returns whether it was
         under way, or counted as lost."""
         whose = {"owner": owner_key(owner), "id": turn.id}
@@ -209,7 +209,7 @@ class SqlConversations:
 
         return await self._threads.write(work, abandon=True)
 
-    async def turn(self, owner: Owner, id: str, /) -> StoredTurn:
+    async def turn(self, owner: ChatOwner, id: str, /) -> StoredTurn:
         """Return a turn. Raises UnknownName."""
         known = known_id("turn", id)
         rows = await self._threads.read(
@@ -223,7 +223,7 @@ class SqlConversations:
             raise UnknownName("turn", id, ())
         return turn_in(rows[0])
 
-    async def requested(self, owner: Owner, key: str, /) -> tuple[StoredTurn, str] | None:
+    async def requested(self, owner: ChatOwner, key: str, /) -> tuple[StoredTurn, str] | None:
         """Return the turn that a request with this key began, and the digest of the request."""
         rows = await self._threads.read(
             lambda sql: sql.rows(
@@ -235,7 +235,7 @@ class SqlConversations:
         )
         return (turn_in(rows[0][1:]), rows[0][0]) if rows else None
 
-    async def running(self, owner: Owner, chat: str, /) -> StoredTurn | None:
+    async def running(self, owner: ChatOwner, chat: str, /) -> StoredTurn | None:
         """Return the turn of a chat that runs, or None."""
         known = known_id("chat", chat)
         rows = await self._threads.read(
@@ -248,7 +248,7 @@ class SqlConversations:
         )
         return turn_in(rows[0]) if rows else None
 
-    async def newest_after(self, owner: Owner, chat: str, id: str, /) -> str:
+    async def newest_after(self, owner: ChatOwner, chat: str, id: str, /) -> str:
         """Return the newest message of the branches that begin with a message. Raises
         UnknownName."""
         known = known_id("message", id)
@@ -270,7 +270,7 @@ class SqlConversations:
                 newest = each
         return newest
 
-    async def rate(self, owner: Owner, message: str, feedback: Feedback, /) -> None:
+    async def rate(self, owner: ChatOwner, message: str, feedback: Feedback, /) -> None:
         """Keep what the reader thinks of an answer. Raises UnknownName."""
         known = known_id("message", message)
         body = line(feedback).encode()
@@ -286,7 +286,7 @@ class SqlConversations:
             raise UnknownName("answer", message, ())
 
 
-def _replace_lost(sql: Sql, owner: Owner, turn: EndedTurn) -> bool:
+def _replace_lost(sql: Sql, owner: ChatOwner, turn: EndedTurn) -> bool:
     """Keep the whole answer in place of the one that broke off: the process of the turn was only
     silent for too long. Returns whether the turn counted as lost."""
     if turn.state == "lost" or not sql.change(
@@ -305,7 +305,7 @@ def _replace_lost(sql: Sql, owner: Owner, turn: EndedTurn) -> bool:
     return True
 
 
-def _take_chat(sql: Sql, owner: Owner, turn: StoredTurn, at: int) -> None:
+def _take_chat(sql: Sql, owner: ChatOwner, turn: StoredTurn, at: int) -> None:
     """Lock the chat's row. Raises UnknownName, and ChatBusy while another turn runs."""
     if not sql.change(
         "update chats set changed_at = :at where owner = :owner and id = :chat",
@@ -324,7 +324,7 @@ def _take_chat(sql: Sql, owner: Owner, turn: StoredTurn, at: int) -> None:
         raise ChatBusy(turn.chat_id, running[0][0])
 
 
-def _refuse_repeated(sql: Sql, owner: Owner, key: str) -> None:
+def _refuse_repeated(sql: Sql, owner: ChatOwner, key: str) -> None:
     """Raise RequestRepeated if a turn has the key: its request came to another process."""
     whose = {"owner": owner_key(owner), "key": key}
     # The row does not exist yet, so two transactions would both find none.
@@ -334,7 +334,7 @@ def _refuse_repeated(sql: Sql, owner: Owner, key: str) -> None:
         raise RequestRepeated(rows[0][0])
 
 
-def _keep_question(sql: Sql, owner: Owner, question: ChatMessage) -> None:
+def _keep_question(sql: Sql, owner: ChatOwner, question: ChatMessage) -> None:
     if question.parent:
         _check_message(sql, owner, question.chat_id, question.parent)
     _insert(sql, owner, question)
@@ -349,7 +349,7 @@ def _keep_question(sql: Sql, owner: Owner, question: ChatMessage) -> None:
     )
 
 
-def _check_message(sql: Sql, owner: Owner, chat: str, id: str, role: str = "") -> None:
+def _check_message(sql: Sql, owner: ChatOwner, chat: str, id: str, role: str = "") -> None:
     """Raise UnknownName unless the chat has the message, with that role if one is named."""
     rows = sql.rows(
         "select role from messages where owner = :owner and chat_id = :chat and id = :id",
@@ -361,7 +361,7 @@ def _check_message(sql: Sql, owner: Owner, chat: str, id: str, role: str = "") -
         raise UnknownName("question" if role == "user" else "message", id, ())
 
 
-def _insert(sql: Sql, owner: Owner, message: ChatMessage) -> None:
+def _insert(sql: Sql, owner: ChatOwner, message: ChatMessage) -> None:
     sql.change(
         "insert into messages (id, owner, chat_id, parent, number, role, made_at, body)"
         " values (:id, :owner, :chat, :parent, (select coalesce(max(number), 0) + 1 from messages"

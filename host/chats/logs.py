@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.host.chats.ports import Marks
 from groundhook.host.chats.storage.sql import Sql, Threads
 from groundhook.host.chats.tables import known_id, owner_key
@@ -17,7 +17,7 @@ class SqlTurnLogs:
         self._threads = threads
 
     async def append(
-        self, owner: Owner, turn: str, first: int, body: bytes, lease_until: int, /
+        self, owner: ChatOwner, turn: str, first: int, body: bytes, lease_until: int, /
     ) -> Marks:
         """Append events and renew the lease. An empty `body` renews only."""
         whose = {"owner": owner_key(owner), "id": known_id("turn", turn)}
@@ -36,7 +36,9 @@ class SqlTurnLogs:
 
         return await self._threads.write(work, abandon=True)
 
-    async def read(self, owner: Owner, turn: str, after: int = 0, /) -> Sequence[tuple[int, bytes]]:
+    async def read(
+        self, owner: ChatOwner, turn: str, after: int = 0, /
+    ) -> Sequence[tuple[int, bytes]]:
         """Return the blobs that hold events with a number above `after`, each with the number of
         its first event."""
         known = known_id("turn", turn)
@@ -52,7 +54,7 @@ class SqlTurnLogs:
         )
         return [(first, bytes(body)) for first, body in rows]
 
-    async def hold(self, owner: Owner, turn: str, until: int, /) -> None:
+    async def hold(self, owner: ChatOwner, turn: str, until: int, /) -> None:
         """Note that a reader in another process reads a turn until a time."""
         known = known_id("turn", turn)
         await self._threads.write(
@@ -65,7 +67,7 @@ class SqlTurnLogs:
             )
         )
 
-    async def stop(self, owner: Owner, turn: str, /) -> bool:
+    async def stop(self, owner: ChatOwner, turn: str, /) -> bool:
         """Ask the process that runs a turn to stop it. Returns whether it was running."""
         known = known_id("turn", turn)
         return bool(

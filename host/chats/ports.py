@@ -15,8 +15,8 @@ from typing import Protocol
 from groundhook.core.types.chats import (
     Chat,
     ChatMessage,
+    ChatOwner,
     Feedback,
-    Owner,
     StoredTurn,
     TurnState,
 )
@@ -41,7 +41,7 @@ def turn_id() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class ChatPage:
     """The chats to list: the last changed first, those after `after`, which is the `next` of the
     previous page. `words`: only chats whose title contains them."""
 
@@ -53,7 +53,7 @@ class Page:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listing:
+class ChatListing:
     """A page of chats. `next` is empty after the last."""
 
     chats: Sequence[Chat]
@@ -121,7 +121,7 @@ class Marks:
 class KeptChat:
     """A chat, its owner, and the number of its messages in all branches."""
 
-    owner: Owner
+    owner: ChatOwner
     chat: Chat
     messages: int
 
@@ -129,23 +129,23 @@ class KeptChat:
 class Chats(Protocol):
     """The chats of an owner."""
 
-    async def make(self, owner: Owner, chat: Chat, /) -> Chat:
+    async def make(self, owner: ChatOwner, chat: Chat, /) -> Chat:
         """Store a new chat and return it. Raises UsageError for an id that the owner uses."""
         ...
 
-    async def chat(self, owner: Owner, id: str, /) -> Chat:
+    async def chat(self, owner: ChatOwner, id: str, /) -> Chat:
         """Return a chat. Raises UnknownName."""
         ...
 
-    async def list(self, owner: Owner, page: Page, /) -> Listing:
+    async def list(self, owner: ChatOwner, page: ChatPage, /) -> ChatListing:
         """Return a page of the chats. Raises UsageError for an `after` that is none."""
         ...
 
-    async def change(self, owner: Owner, change: ChatChange, /) -> Chat:
+    async def change(self, owner: ChatOwner, change: ChatChange, /) -> Chat:
         """Change a chat and return it. Raises UnknownName, also for the leaf."""
         ...
 
-    async def delete(self, owner: Owner, id: str, /) -> None:
+    async def delete(self, owner: ChatOwner, id: str, /) -> None:
         """Remove a chat with everything stored for it. Raises UnknownName."""
         ...
 
@@ -154,53 +154,53 @@ class Conversations(Protocol):
     """The messages and turns of chats."""
 
     async def path(
-        self, owner: Owner, chat: str, leaf: str = "", limit: int | None = None, /
+        self, owner: ChatOwner, chat: str, leaf: str = "", limit: int | None = None, /
     ) -> Sequence[ChatMessage]:
         """Return the messages from the first to `leaf` (empty: the chat's own), at most the newest
         `limit`. Raises UnknownName."""
         ...
 
-    async def message(self, owner: Owner, id: str, /) -> ChatMessage:
+    async def message(self, owner: ChatOwner, id: str, /) -> ChatMessage:
         """Return a message. Raises UnknownName."""
         ...
 
-    async def begin(self, owner: Owner, turn: NewTurn, /) -> StoredTurn:
+    async def begin(self, owner: ChatOwner, turn: NewTurn, /) -> StoredTurn:
         """Keep the question and a turn that runs, in one transaction; the question becomes the leaf
         of the chat. A turn without a chat has the question "". Raises UnknownName for the chat,
         the question, or its parent, ChatBusy while another turn of the chat runs, and
         RequestRepeated for a request whose key the owner has used."""
         ...
 
-    async def undo(self, owner: Owner, turn: str, /) -> None:
+    async def undo(self, owner: ChatOwner, turn: str, /) -> None:
         """Remove a turn that could not be entered, with the question that it brought."""
         ...
 
-    async def end(self, owner: Owner, turn: EndedTurn, /) -> bool:
+    async def end(self, owner: ChatOwner, turn: EndedTurn, /) -> bool:
         """Keep the answer, the rest of the log, and that the turn has ended, in one transaction.
         The answer becomes the leaf if the question still is it. The answer of a turn that counts as
         lost is replaced. Returns False, and stores nothing, when the turn has ended otherwise, or
         its chat was deleted."""
         ...
 
-    async def turn(self, owner: Owner, id: str, /) -> StoredTurn:
+    async def turn(self, owner: ChatOwner, id: str, /) -> StoredTurn:
         """Return a turn. Raises UnknownName."""
         ...
 
-    async def requested(self, owner: Owner, key: str, /) -> tuple[StoredTurn, str] | None:
+    async def requested(self, owner: ChatOwner, key: str, /) -> tuple[StoredTurn, str] | None:
         """Return the turn that a request with this key began, and the digest of the request; None
         where there is none, or its turn is too old to be kept."""
         ...
 
-    async def running(self, owner: Owner, chat: str, /) -> StoredTurn | None:
+    async def running(self, owner: ChatOwner, chat: str, /) -> StoredTurn | None:
         """Return the turn of a chat that runs, or None."""
         ...
 
-    async def newest_after(self, owner: Owner, chat: str, id: str, /) -> str:
+    async def newest_after(self, owner: ChatOwner, chat: str, id: str, /) -> str:
         """Return the newest message of the branches that begin with a message: the message itself
         if nothing follows it. Raises UnknownName."""
         ...
 
-    async def rate(self, owner: Owner, message: str, feedback: Feedback, /) -> None:
+    async def rate(self, owner: ChatOwner, message: str, feedback: Feedback, /) -> None:
         """Keep what the reader thinks of an answer. Raises UnknownName."""
         ...
 
@@ -210,23 +210,25 @@ class TurnLogs(Protocol):
     crash."""
 
     async def append(
-        self, owner: Owner, turn: str, first: int, body: bytes, lease_until: int, /
+        self, owner: ChatOwner, turn: str, first: int, body: bytes, lease_until: int, /
     ) -> Marks:
         """Append events, the first of which has the number `first`, and renew the lease. An empty
         `body` renews only."""
         ...
 
-    async def read(self, owner: Owner, turn: str, after: int = 0, /) -> Sequence[tuple[int, bytes]]:
+    async def read(
+        self, owner: ChatOwner, turn: str, after: int = 0, /
+    ) -> Sequence[tuple[int, bytes]]:
         """Return the blobs that hold events with a number above `after`, each with the number of
         its first event."""
         ...
 
-    async def hold(self, owner: Owner, turn: str, until: int, /) -> None:
+    async def hold(self, owner: ChatOwner, turn: str, until: int, /) -> None:
         """Note that a reader in another process than the turn's reads it until a time, so that it
         is not stopped for want of readers."""
         ...
 
-    async def stop(self, owner: Owner, turn: str, /) -> bool:
+    async def stop(self, owner: ChatOwner, turn: str, /) -> bool:
         """Ask the process that runs a turn to stop it. Returns whether it was running."""
         ...
 
@@ -234,26 +236,28 @@ class TurnLogs(Protocol):
 class Upkeep(Protocol):
     """Operations of the host's operator on the chats of all owners."""
 
-    async def every(self, page: Page, owner: Owner | None = None, /) -> Sequence[KeptChat]:
+    async def every(self, page: ChatPage, owner: ChatOwner | None = None, /) -> Sequence[KeptChat]:
         """Return a page of all chats, or of those of an owner, the last changed first."""
         ...
 
-    async def owners_of(self, chat: str, /) -> Sequence[Owner]:
+    async def owners_of(self, chat: str, /) -> Sequence[ChatOwner]:
         """Return the owners of the chats with this id: programs may choose ids, and two owners the
         same. Raises UnknownName."""
         ...
 
-    async def rated(self, /) -> Sequence[tuple[Owner, ChatMessage]]:
+    async def rated(self, /) -> Sequence[tuple[ChatOwner, ChatMessage]]:
         """Return the answers of all chats that a reader gave feedback on, the oldest first."""
         ...
 
-    async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
+    async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[ChatOwner, StoredTurn]]:
         """Take over the turns whose lease ended before `now`, or ends more than `AHEAD_MS` after
         `lease_until`, since the clock was set back; return them, each to one caller, who ends
         them."""
         ...
 
-    async def purge(self, *, chats_before: int, logs_before: int) -> Sequence[tuple[Owner, str]]:
+    async def purge(
+        self, *, chats_before: int, logs_before: int
+    ) -> Sequence[tuple[ChatOwner, str]]:
         """Remove the chats that were not changed since one time, and the logs of turns that began
         before another. Returns the owners and ids of the chats."""
         ...

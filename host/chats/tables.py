@@ -15,14 +15,14 @@ from groundhook.core.types.base import Value, validate_known
 from groundhook.core.types.chats import (
     Chat,
     ChatMessage,
+    ChatOwner,
     Feedback,
     KeptAnswer,
-    Owner,
     StoredTurn,
 )
-from groundhook.host.chats.storage.sql import Part, Row
+from groundhook.host.chats.storage.sql import SqlRow, TableScripts
 
-CHATS = Part(
+CHATS = TableScripts(
     "chats",
     (
         """
@@ -85,16 +85,16 @@ class Body(Value):
     answer: KeptAnswer | None = None
 
 
-def owner_key(owner: Owner) -> str:
+def owner_key(owner: ChatOwner) -> str:
     """Return the text that identifies an owner in every row: ASCII for any ids, and different for
     ("a", "bc") and ("ab", "c")."""
     program = (owner.program,) if owner.program else ()
     return json.dumps([owner.tenant, owner.user, *program])
 
 
-def owner_in(key: str) -> Owner:
+def owner_in(key: str) -> ChatOwner:
     """Return the owner of a row."""
-    return Owner(*json.loads(key))
+    return ChatOwner(*json.loads(key))
 
 
 def known_id(noun: str, id: str) -> str:
@@ -124,7 +124,7 @@ def kept_text(text: str) -> str:
     return _UNKEPT.sub("", text)
 
 
-def chat_in(row: Row) -> Chat:
+def chat_in(row: SqlRow) -> Chat:
     id, assistant_id, title, made_at, changed_at, leaf, archived = row
     return Chat(
         id=id,
@@ -137,12 +137,12 @@ def chat_in(row: Row) -> Chat:
     )
 
 
-def turn_in(row: Row) -> StoredTurn:
+def turn_in(row: SqlRow) -> StoredTurn:
     names = TURN.split(", ")
     return StoredTurn(**dict(zip(names, row, strict=True)))
 
 
-def message_in(row: Row, siblings: tuple[str, ...]) -> ChatMessage:
+def message_in(row: SqlRow, siblings: tuple[str, ...]) -> ChatMessage:
     """Return a message. Raises StorageError for a body that cannot be read."""
     id, chat_id, parent, role, made_at, body, feedback = row
     kept = _read_value(Body, body, id)

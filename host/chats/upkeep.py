@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from secrets import token_hex
 
 from groundhook.core.errors import UnknownName
-from groundhook.core.types.chats import ChatMessage, Owner, StoredTurn
+from groundhook.core.types.chats import ChatMessage, ChatOwner, StoredTurn
 from groundhook.host.chats.chats import delete_chat, list_rows
-from groundhook.host.chats.ports import AHEAD_MS, KeptChat, Page
+from groundhook.host.chats.ports import AHEAD_MS, ChatPage, KeptChat
 from groundhook.host.chats.storage.sql import Sql, Threads
 from groundhook.host.chats.tables import (
     CHAT,
@@ -28,7 +28,7 @@ class SqlUpkeep:
     def __init__(self, threads: Threads) -> None:
         self._threads = threads
 
-    async def every(self, page: Page, owner: Owner | None = None, /) -> Sequence[KeptChat]:
+    async def every(self, page: ChatPage, owner: ChatOwner | None = None, /) -> Sequence[KeptChat]:
         """Return a page of all chats, or of those of an owner, the last changed first."""
         columns = (
             "owner, (select count(*) from messages m where m.owner = chats.owner"
@@ -37,7 +37,7 @@ class SqlUpkeep:
         rows = await self._threads.read(lambda sql: list_rows(sql, page, columns, owner))
         return [KeptChat(owner_in(row[0]), chat_in(row[2:]), row[1]) for row in rows[: page.limit]]
 
-    async def owners_of(self, chat: str, /) -> Sequence[Owner]:
+    async def owners_of(self, chat: str, /) -> Sequence[ChatOwner]:
         """Return the owners of the chats with this id. Raises UnknownName."""
         known = known_id("chat", chat)
         rows = await self._threads.read(
@@ -47,7 +47,7 @@ class SqlUpkeep:
             raise UnknownName("chat", chat, ())
         return [owner_in(owner) for (owner,) in rows]
 
-    async def rated(self, /) -> Sequence[tuple[Owner, ChatMessage]]:
+    async def rated(self, /) -> Sequence[tuple[ChatOwner, ChatMessage]]:
         """Return the answers that a reader gave feedback on, the oldest first."""
         rows = await self._threads.read(
             lambda sql: sql.rows(
@@ -57,7 +57,7 @@ class SqlUpkeep:
         )
         return [(owner_in(row[0]), message_in(row[1:], ())) for row in rows]
 
-    async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[Owner, StoredTurn]]:
+    async def lost(self, now: int, lease_until: int, /) -> Sequence[tuple[ChatOwner, StoredTurn]]:
         """Take over the turns whose lease ended before `now`, or is too long to be one of this
         clock; return them."""
         # One statement takes and returns them: of two processes that look at the same time, each
@@ -73,11 +73,13 @@ class SqlUpkeep:
         )
         return [(owner_in(row[0]), turn_in(row[1:])) for row in rows]
 
-    async def purge(self, *, chats_before: int, logs_before: int) -> Sequence[tuple[Owner, str]]:
+    async def purge(
+        self, *, chats_before: int, logs_before: int
+    ) -> Sequence[tuple[ChatOwner, str]]:
         """Remove the chats that were not changed since one time, and the logs of turns that began
         before another. Returns the owners and ids of the chats."""
 
-        def work(sql: Sql) -> list[tuple[Owner, str]]:
+        def work(sql: Sql) -> list[tuple[ChatOwner, str]]:
             sql.be_patient()
             rows = sql.rows(
                 "select owner, id from chats where changed_at < :before and not exists"

@@ -50,14 +50,14 @@ from groundhook.host.check.values import (
 )
 from groundhook.host.config import tree
 from groundhook.host.config.declarations import LENIENT
-from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.documents import ConfigDocument, read_document
 from groundhook.host.config.environment import unset_in, without_unset
 from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locations import Path
 from groundhook.host.config.package import Package, check_package
 from groundhook.host.config.packages import App
 from groundhook.host.config.resolve import Resolved
-from groundhook.host.config.validate import Checked, check_document
+from groundhook.host.config.validate import ValidDocument, check_document
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.tools.mcp.commands import missing_command
 from groundhook.host.tools.toolkits import ToolkitOf
@@ -159,17 +159,17 @@ class _Check:
     def _check_app(self) -> None:
         for name in ("agent_file", "search_file", "prompts"):
             value: Any = self._attempt(getattr, self.app, name)
-            if isinstance(value, Checked):
+            if isinstance(value, ValidDocument):
                 self.found.extend(value.findings())
                 self._check_names(
                     file_layer("global", value, under="search" if name == "search_file" else ""), ""
                 )
                 self.found.extend(wrong_for_all(value))
-            if name == "agent_file" and isinstance(value, Checked):
+            if name == "agent_file" and isinstance(value, ValidDocument):
                 self._check_server(value)
         self.found.extend(wrong_shared_variables(self.app))
 
-    def _check_server(self, file: Checked) -> None:
+    def _check_server(self, file: ValidDocument) -> None:
         if file.data.get("server"):
             # Imported here because most apps have no settings of a server.
             from groundhook.host.check.server import server_problems
@@ -240,7 +240,7 @@ class _Check:
             if self.toolkits is not None:
                 self.found.extend(toolkit_problems(self.app, place, self.toolkits))
             return
-        document: Document | None = self._attempt(read_document, place.path, place.shown)
+        document: ConfigDocument | None = self._attempt(read_document, place.path, place.shown)
         if document is None:
             return
         checked = check_document(
@@ -264,7 +264,7 @@ class _Check:
         if kind == "kb":
             self._check_collection(place, checked)
 
-    def _check_collection(self, place: tree.FoundPath, checked: Checked) -> None:
+    def _check_collection(self, place: tree.FoundPath, checked: ValidDocument) -> None:
         """Check the collection's embedder and the delegate that extracts its entities. The delegate
         is called outside any assistant, so it needs its full name."""
         spec = self._attempt(self.app.collections.named, place.id)
@@ -299,7 +299,7 @@ class _Check:
                     replace(problem, hint=f"did you mean {near[0]!r}?") if near else problem
                 )
 
-    def _check_connector(self, place: tree.FoundPath, checked: Checked) -> None:
+    def _check_connector(self, place: tree.FoundPath, checked: ValidDocument) -> None:
         """Report mistakes that would make every call of a connector fail. Values of unset variables
         are unknown and are skipped."""
         options = checked.data.get("options", {})
@@ -321,7 +321,7 @@ class _Check:
                 Problem("error", "names no model", checked.place(("options",)), "set options.model")
             )
 
-    def _check_program(self, place: tree.FoundPath, checked: Checked) -> None:
+    def _check_program(self, place: tree.FoundPath, checked: ValidDocument) -> None:
         """Warn if a server's program is not installed here; it may be installed where the app
         runs."""
         self._check_extra("mcp", checked.place(()))
@@ -342,7 +342,7 @@ class _Check:
             message = f"needs the extra {name!r}, which is not installed: no {module!r}"
             self.found.append(Problem("warning", message, place, install(name)))
 
-    def _check_model(self, owner: str, model: ModelSpec, checked: Checked) -> None:
+    def _check_model(self, owner: str, model: ModelSpec, checked: ValidDocument) -> None:
         columns = _list_columns(model)
         for number, row in enumerate(model.values):
             for key in sorted(row.keys() - columns):
@@ -375,7 +375,7 @@ class _Check:
                 self._check_join_table(owner, relation.through, checked, (*at, "through"))
 
     def _check_join_table(
-        self, owner: str, through: ThroughSpec, checked: Checked, at: Sequence[str]
+        self, owner: str, through: ThroughSpec, checked: ValidDocument, at: Sequence[str]
     ) -> None:
         place = checked.place((*at, "model"))
         table = self._attempt(self.app.resolve_model, owner, through.model, place=place)
@@ -406,7 +406,7 @@ class _Check:
             )
 
 
-def _find_schema_problems(checked: Checked) -> Iterator[Problem]:
+def _find_schema_problems(checked: ValidDocument) -> Iterator[Problem]:
     """Yield the places of a model that the reader accepts but the published schema refuses, so that
     an editor marks them."""
     reported = {error.place for error in checked.errors}

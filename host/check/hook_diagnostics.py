@@ -28,7 +28,7 @@ from groundhook.core.hook_engine import (
 )
 from groundhook.core.problems import Problem, problems_of
 from groundhook.hooks.typecheck import COMPILER_OPTIONS, type_errors
-from groundhook.hooks.typings import Names, typings
+from groundhook.hooks.typings import AppNames, typings
 from groundhook.host.check.scripts import script_problems
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
@@ -54,7 +54,7 @@ def declarations(app: App, tools: Iterable[str] = ()) -> str:
     """Return the app's `groundhook.d.ts`. `tools` are the names of tools that the host offers."""
     packages = list(app.packages)
     return typings(
-        Names(
+        AppNames(
             collections=_list_callable_names(app.collections, packages),
             models=[*_list_callable_names(app.models, packages), *sorted(app.models.built_in)],
             servers=_list_callable_names(app.servers, packages),

@@ -9,9 +9,10 @@ from groundhook.core.errors import ConfigError
 from groundhook.core.problems import Problem
 from groundhook.host.config import tree
 from groundhook.host.config.documents import read_document
+from groundhook.host.config.locales import Texts
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import PROMPTS_FILE, App
-from groundhook.host.config.variables import Texts, find_unfilled, texts_by_locale
+from groundhook.host.config.variables import find_unfilled, texts_by_locale
 
 _TEXTS = ("name", "description", "placeholder", "prompts")  # of package.yao
 

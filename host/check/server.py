@@ -11,13 +11,13 @@ from groundhook.core.server_settings import ServerSettings
 from groundhook.host.config.agent_file import server_settings
 from groundhook.host.config.locations import Path
 from groundhook.host.config.packages import App
-from groundhook.host.config.validate import Checked
+from groundhook.host.config.validate import ValidDocument
 
 LOOPBACK = ("http://127.", "http://localhost", "http://[::1]")
 _PROXIES = ("server", "proxies")
 
 
-def server_problems(app: App, file: Checked) -> Iterator[Problem]:
+def server_problems(app: App, file: ValidDocument) -> Iterator[Problem]:
     """Yield the problems with the settings of the server; none where they are invalid, which is
     reported elsewhere."""
     if not file.data.get("server") or file.errors:
@@ -30,11 +30,11 @@ def server_problems(app: App, file: Checked) -> Iterator[Problem]:
     yield from _check_public_collections(app, settings, file)
 
 
-def _make_warning(message: str, file: Checked, path: Path, hint: str) -> Problem:
+def _make_warning(message: str, file: ValidDocument, path: Path, hint: str) -> Problem:
     return Problem("warning", message, file.place(path), hint)
 
 
-def _check_written_keys(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_written_keys(settings: ServerSettings, file: ValidDocument) -> Iterator[Problem]:
     for n, key in enumerate(settings.auth.keys):
         for name in ("key", "jwt_secret"):
             path = ("server", "auth", "keys", n, name)
@@ -44,7 +44,7 @@ def _check_written_keys(settings: ServerSettings, file: Checked) -> Iterator[Pro
                 yield _make_warning(message, file, path, "name a variable: $ENV.NAME")
 
 
-def _check_assistants(app: App, settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_assistants(app: App, settings: ServerSettings, file: ValidDocument) -> Iterator[Problem]:
     listed: list[tuple[Path, tuple[str, ...]]] = [
         (("server", "assistants"), settings.assistants or ())
     ]
@@ -59,7 +59,7 @@ def _check_assistants(app: App, settings: ServerSettings, file: Checked) -> Iter
                 yield from problems_of(UnknownName("assistant", name, app.packages, place=place))
 
 
-def _check_addresses(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_addresses(settings: ServerSettings, file: ValidDocument) -> Iterator[Problem]:
     url, path = settings.public_url, ("server", "public_url")
     if url.startswith("http:") and not url.startswith(LOOPBACK):
         message = "keys and cookies cross the network in plain text: 'server.public_url' is http"
@@ -73,7 +73,7 @@ def _check_addresses(settings: ServerSettings, file: Checked) -> Iterator[Proble
         yield _make_warning(message, file, path, hint)
 
 
-def _check_processes(settings: ServerSettings, file: Checked) -> Iterator[Problem]:
+def _check_processes(settings: ServerSettings, file: ValidDocument) -> Iterator[Problem]:
     if settings.workers > 1 and settings.limits.storage == "memory":
         message = "each process counts its limits alone: 'server.limits.storage' is memory"
         yield _make_warning(
@@ -82,7 +82,7 @@ def _check_processes(settings: ServerSettings, file: Checked) -> Iterator[Proble
 
 
 def _check_public_collections(
-    app: App, settings: ServerSettings, file: Checked
+    app: App, settings: ServerSettings, file: ValidDocument
 ) -> Iterator[Problem]:
     """Report public assistants with collections that only callers who signed in may search."""
     if not settings.auth.anonymous:

@@ -11,7 +11,7 @@ from groundhook.core.problems import Problem, problems_of
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.toolkit_spec import ToolkitSpec
 from groundhook.host.config import tree
-from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.documents import ConfigDocument, read_document
 from groundhook.host.config.locations import Path
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
@@ -76,7 +76,7 @@ def list_problems(app: App, package: Package, toolkits: ToolkitOf) -> Iterator[P
         )
 
 
-def _ranker_problems(spec: ToolkitSpec, document: Document) -> Iterator[Problem]:
+def _ranker_problems(spec: ToolkitSpec, document: ConfigDocument) -> Iterator[Problem]:
     """Yield a warning if nobody gets the messages of `ranker.prompts`, and for each variable in
     them: they are sent as they are written."""
     name, by = document.at(("ranker", "prompts")), document.at(("ranker", "by"), "builtin")
@@ -98,7 +98,7 @@ def _ranker_problems(spec: ToolkitSpec, document: Document) -> Iterator[Problem]
 
 
 def _warn_of_tenants(
-    spec: ToolkitSpec, document: Document, tools: list[str], collections: list[CollectionSpec]
+    spec: ToolkitSpec, document: ConfigDocument, tools: list[str], collections: list[CollectionSpec]
 ) -> Problem:
     named = ", ".join(repr(each.id) for each in collections)
     key = "collections" if "collections" in document.data else "collection"

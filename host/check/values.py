@@ -22,7 +22,7 @@ from groundhook.host.config.layers import Layer
 from groundhook.host.config.locations import Path
 from groundhook.host.config.package import Package
 from groundhook.host.config.resolve import Resolved
-from groundhook.host.config.validate import Checked
+from groundhook.host.config.validate import ValidDocument
 
 _TAGS: tuple[Path, ...] = (("locale",), ("search", "web", "language"))
 _SOURCES = {"kb": ("collections", "collection"), "db": ("models", "model")}
@@ -86,7 +86,7 @@ def wrong_values(layer: Layer) -> Iterator[Problem]:
         yield Problem("warning", message, layer.place(path), hint)
 
 
-def wrong_for_all(file: Checked) -> Iterator[Problem]:
+def wrong_for_all(file: ValidDocument) -> Iterator[Problem]:
     """Yield the problems with the settings of the whole app in `agent/agent.yml`."""
     from groundhook.handlers.db.engines.engine import problem_of
 
@@ -110,7 +110,7 @@ def wrong_for_all(file: Checked) -> Iterator[Problem]:
         )
 
 
-def wrong_deadlines(checked: Checked, turn_ms: int) -> Iterator[Problem]:
+def wrong_deadlines(checked: ValidDocument, turn_ms: int) -> Iterator[Problem]:
     """Yield the deadlines of a connector, a server or an API that have no effect, since the turn
     ends before."""
     for path, unit in _DEADLINES.items():
@@ -125,7 +125,7 @@ def wrong_deadlines(checked: Checked, turn_ms: int) -> Iterator[Problem]:
             )
 
 
-def wrong_rows(model: ModelSpec, checked: Checked) -> Iterator[Problem]:
+def wrong_rows(model: ModelSpec, checked: ValidDocument) -> Iterator[Problem]:
     """Yield the problems with a model's sample rows: values that its columns do not accept."""
     from groundhook.handlers.db.model.loading import rows_of
 

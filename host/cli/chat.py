@@ -23,7 +23,7 @@ from groundhook.host.cli.view import View
 
 @click.command("chat")
 @click.argument("assistant")
-@click.argument("message", type=options.Words(needed=True), required=False)
+@click.argument("message", type=options.TextOption(needed=True), required=False)
 @options.common
 @click.option(
     "--search/--no-search",
@@ -154,11 +154,11 @@ async def _converse(
 ) -> bool:
     """Hold a conversation and return whether a turn of it has failed."""
     # Imported here because a single turn needs neither.
-    from groundhook.host.cli.conversation import COMMANDS, Conversation
+    from groundhook.host.cli.conversation import COMMANDS, TerminalConversation
     from groundhook.host.cli.prompt import opened_lines
 
     lines = opened_lines(host.app.state / "questions", list(COMMANDS), json=report.json)
-    conversation = Conversation(
+    conversation = TerminalConversation(
         host, assistant, lines, report, asking=asking, overrides=overrides, trace=trace
     )
     await conversation.run()

@@ -11,11 +11,11 @@ import click
 from rich.text import Text
 
 from groundhook.core.errors import UsageError
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.turn import Message
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
-from groundhook.host.chats.ports import KeptChat, Page
+from groundhook.host.chats.ports import ChatPage, KeptChat
 from groundhook.host.cli import options
 from groundhook.host.cli.check import count
 from groundhook.host.cli.edge import execute
@@ -25,7 +25,12 @@ from groundhook.host.cli.view import View
 from groundhook.host.output.dialects.kept import events_of
 from groundhook.host.output.dialects.markdown import exported
 from groundhook.host.output.flow import one_line
-from groundhook.host.testing.evaluation.suite import Row, append_rows, assistant_of, read_suite
+from groundhook.host.testing.evaluation.suite import (
+    EvaluationRow,
+    append_rows,
+    assistant_of,
+    read_suite,
+)
 
 
 @click.group("chats")
@@ -36,7 +41,7 @@ def command() -> None:
 @command.command("list", short_help="List conversations, the last changed first.")
 @options.common
 @options.identity_options
-@click.option("--assistant", type=options.Words(), metavar="A", help="Only those with A.")
+@click.option("--assistant", type=options.TextOption(), metavar="A", help="Only those with A.")
 @click.option(
     "--limit", type=click.IntRange(1, 1000), default=50, metavar="N", help="At most N (50)."
 )
@@ -52,10 +57,10 @@ def list_(
 ) -> int:
     """List conversations, the last changed first: all of them, or those of --user and --tenant."""
     report = Report(json=as_json)
-    owner = Owner(tenant, user) if user or tenant else None
+    owner = ChatOwner(tenant, user) if user or tenant else None
 
     async def work() -> int:
-        page = Page(limit=limit, assistant_id=assistant or "", archived=None)
+        page = ChatPage(limit=limit, assistant_id=assistant or "", archived=None)
         async with open_host(app, tune_gc=True) as host:
             found = await host.chats.upkeep.every(page, owner)
         if report.json:
@@ -182,7 +187,7 @@ def purge(app: Path, older_than: int, as_json: bool, debug: bool) -> int:
 @command.command("suite", short_help="Add the questions of unhelpful answers to a suite.")
 @click.argument("suite", type=click.Path(path_type=Path))
 @options.common
-@click.option("--assistant", type=options.Words(), metavar="A", help="Only answers of A.")
+@click.option("--assistant", type=options.TextOption(), metavar="A", help="Only answers of A.")
 def suite_(suite: Path, assistant: str | None, app: Path, as_json: bool, debug: bool) -> int:
     """Add a row to SUITE for every answer that a reader marked as not helpful: the question, the
     conversation before it, and the reader's comment. Write into each row what the answer must have;
@@ -213,7 +218,7 @@ def _ids_in(suite: Path) -> set[str]:
     return {row.id for row in read_suite(suite, suite.as_posix()).rows} if suite.exists() else set()
 
 
-async def _unhelpful(host: Host, assistant: str, suite: Path) -> AsyncIterator[Row]:
+async def _unhelpful(host: Host, assistant: str, suite: Path) -> AsyncIterator[EvaluationRow]:
     """Yield a row for each unhelpful answer, without the names of its reader."""
     for owner, answer in await host.chats.upkeep.rated():
         by = answer.answer.assistant_id if answer.answer else ""
@@ -222,7 +227,7 @@ async def _unhelpful(host: Host, assistant: str, suite: Path) -> AsyncIterator[R
         path = await host.chats.conversations.path(owner, answer.chat_id, answer.parent)
         if not path or not path[-1].text.strip():
             continue
-        yield Row(
+        yield EvaluationRow(
             id=answer.id,
             question=path[-1].text,
             messages=[Message(role=each.role, content=each.text) for each in path[:-1]],
@@ -231,11 +236,11 @@ async def _unhelpful(host: Host, assistant: str, suite: Path) -> AsyncIterator[R
         )
 
 
-async def _owner(host: Host, id: str, user: str, tenant: str) -> Owner:
+async def _owner(host: Host, id: str, user: str, tenant: str) -> ChatOwner:
     """Return whose chat is meant. Raises UnknownName, and UsageError where two have the same
     id."""
     if user or tenant:
-        return Owner(tenant, user)
+        return ChatOwner(tenant, user)
     # Programs may have chosen the same id for chats of two users.
     owners = await host.chats.upkeep.owners_of(id)
     if len(owners) > 1:

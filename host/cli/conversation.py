@@ -43,7 +43,7 @@ STOPPED = "(stopped)"
 NO_ANSWER = "There is no answer yet."
 
 
-class Conversation:
+class TerminalConversation:
     """A conversation with one assistant. `failed`: a turn of it has failed."""
 
     def __init__(

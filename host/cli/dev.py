@@ -26,7 +26,7 @@ from groundhook.host.app.reload import Swap
 from groundhook.host.app.watching import Stamp, changes, stamps
 from groundhook.host.cli import options
 from groundhook.host.cli.check import count, report_problem
-from groundhook.host.cli.conversation import COMMANDS, Conversation
+from groundhook.host.cli.conversation import COMMANDS, TerminalConversation
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.prompt import Lines, is_nowhere, opened_lines
 from groundhook.host.cli.report import Report
@@ -91,7 +91,7 @@ def command(
             if assistant is None or lines is None:
                 await anyio.sleep_forever()
             else:
-                conversation = Conversation(host, assistant, lines, report, asking=asking)
+                conversation = TerminalConversation(host, assistant, lines, report, asking=asking)
                 await conversation.run(create=True)
                 # Without input, such as in the background, the command keeps watching.
                 if not typed and is_nowhere(sys.stdin.fileno()):

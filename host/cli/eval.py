@@ -18,10 +18,10 @@ from groundhook.host.cli.report import Report
 from groundhook.host.output.flow import one_line
 from groundhook.host.testing.evaluation.comparing import Measure, passed_share, shown
 from groundhook.host.testing.evaluation.evaluator import Configuration, Evaluation, cassette_of
-from groundhook.host.testing.evaluation.html_report import Report as Evaluated
+from groundhook.host.testing.evaluation.html_report import EvaluationReport as Evaluated
 from groundhook.host.testing.evaluation.html_report import html_report
 from groundhook.host.testing.evaluation.scoring import Outcome
-from groundhook.host.testing.evaluation.suite import Row, assistant_of, read_suite
+from groundhook.host.testing.evaluation.suite import EvaluationRow, assistant_of, read_suite
 
 FILES = "as in the files"
 _PATH = click.Path(path_type=Path)
@@ -31,7 +31,7 @@ _PATH = click.Path(path_type=Path)
 @click.argument("suite", type=_PATH)
 @options.common
 @click.option(
-    "--assistant", type=options.Words(), metavar="A", help="Ask A (default: the suite's)."
+    "--assistant", type=options.TextOption(), metavar="A", help="Ask A (default: the suite's)."
 )
 @click.option(
     "--trial", type=_PATH, metavar="FILE", help="Compare with the keys of package.yao in FILE."
@@ -212,7 +212,7 @@ def _verdict(evaluated: Evaluated) -> str:
     )
 
 
-def _as_json(outcome: Outcome, row: Row, configuration: str) -> dict[str, Any]:
+def _as_json(outcome: Outcome, row: EvaluationRow, configuration: str) -> dict[str, Any]:
     return {
         "type": "outcome",
         "id": row.id,

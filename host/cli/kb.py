@@ -44,7 +44,7 @@ class Added(Protocol):
     def unread(self) -> Sequence[str]: ...
 
 
-class Stored(Protocol):
+class _Stored(Protocol):
     """A document in a listing."""
 
     @property
@@ -59,7 +59,7 @@ class Stored(Protocol):
     def bytes(self) -> int: ...
 
 
-class Listed(Protocol):
+class _Listed(Protocol):
     """A collection with its documents, as the knowledge base lists it."""
 
     @property
@@ -67,7 +67,7 @@ class Listed(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def documents(self) -> Sequence[Stored]: ...
+    def documents(self) -> Sequence[_Stored]: ...
     @property
     def chunks(self) -> int: ...
     @property
@@ -193,7 +193,7 @@ def list_(
     return execute(work, report, debug=debug)
 
 
-def _document_table(listed: Sequence[Listed]) -> RowTable | str:
+def _document_table(listed: Sequence[_Listed]) -> RowTable | str:
     stored = [(entry.id, each) for entry in listed for each in entry.documents]
     if not stored:
         return f"No documents in {', '.join(entry.id for entry in listed)}."
@@ -220,7 +220,7 @@ def _document_table(listed: Sequence[Listed]) -> RowTable | str:
     return table(columns, rows, numbers=("chunks", "size"), ids=("document",))
 
 
-def _collection_table(listed: Sequence[Listed]) -> RowTable:
+def _collection_table(listed: Sequence[_Listed]) -> RowTable:
     rows = [
         (
             entry.id,

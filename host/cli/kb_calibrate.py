@@ -20,7 +20,7 @@ from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
 
 
-class Curve(Protocol):
+class _Curve(Protocol):
     @property
     def middle(self) -> float: ...
     @property
@@ -55,7 +55,7 @@ class Calibrated(Protocol):
     @property
     def in_use(self) -> tuple[float, float]: ...
     @property
-    def curve(self) -> Curve | None: ...
+    def curve(self) -> _Curve | None: ...
 
 
 @click.command("calibrate", short_help="Measure the similarity curve of an embedding model.")

@@ -27,7 +27,7 @@ def command() -> None:
 
 
 @command.command("add", short_help="Make a key. It is shown once.")
-@click.argument("name", type=options.Words(needed=True))
+@click.argument("name", type=options.TextOption(needed=True))
 @options.common
 @options.identity_options
 @click.option(
@@ -132,7 +132,7 @@ def list_(app: Path, as_json: bool, debug: bool) -> int:
 
 
 @command.command("revoke", short_help="Remove a key.")
-@click.argument("name", type=options.Words(needed=True))
+@click.argument("name", type=options.TextOption(needed=True))
 @options.common
 def revoke(name: str, app: Path, as_json: bool, debug: bool) -> int:
     """Remove the key called NAME; servers refuse it at once."""

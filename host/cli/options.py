@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Moment(click.ParamType[datetime]):
+class MomentOption(click.ParamType[datetime]):
     """A date or time in ISO 8601; UTC when it has no time zone."""
 
     name = "time"
@@ -40,7 +40,7 @@ class Moment(click.ParamType[datetime]):
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-class Words(click.ParamType[str]):
+class TextOption(click.ParamType[str]):
     """Text; with `needed` it must not be empty. Rejects bytes from the shell that are not UTF-8."""
 
     name = "text"
@@ -60,7 +60,7 @@ class Words(click.ParamType[str]):
         return text
 
 
-class LanguageTag(Words):
+class LanguageTag(TextOption):
     """A language tag of BCP 47."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -102,14 +102,14 @@ def common(command: F) -> F:
 def identity_options(command: F) -> F:
     """Add --user, --team and --tenant: the identity of the request."""
     command = click.option(
-        "--tenant", type=Words(), default="", metavar="T", help="Id of the user's tenant."
+        "--tenant", type=TextOption(), default="", metavar="T", help="Id of the user's tenant."
     )(command)
     command = click.option(
-        "--team", type=Words(), default="", metavar="T", help="Id of the user's team."
+        "--team", type=TextOption(), default="", metavar="T", help="Id of the user's team."
     )(command)
-    return click.option("--user", type=Words(), default="", metavar="U", help="Id of the user.")(
-        command
-    )
+    return click.option(
+        "--user", type=TextOption(), default="", metavar="U", help="Id of the user."
+    )(command)
 
 
 class JsonObject(click.ParamType[dict[str, Any]]):
@@ -146,7 +146,7 @@ def message_options(command: F) -> F:
     )(command)
     return click.option(
         "--chat",
-        type=Words(),
+        type=TextOption(),
         metavar="ID",
         help="Id of the chat.",
     )(command)
@@ -155,7 +155,7 @@ def message_options(command: F) -> F:
 def clock(command: F) -> F:
     """Add --now."""
     return click.option(
-        "--now", type=Moment(), metavar="T", help="Use T (ISO 8601) as the current time."
+        "--now", type=MomentOption(), metavar="T", help="Use T (ISO 8601) as the current time."
     )(command)
 
 

@@ -20,7 +20,7 @@ SHOWN_NAME = 24  # characters of a document's id
 FIRST_S, EVERY_S = 5.0, 10.0  # seconds before the first line, and between two lines
 MEASURED = 0.01  # share of the total from which the remaining time is estimated
 
-Shown = Callable[[int], str]  # a number of what is counted
+_Shown = Callable[[int], str]  # a number of what is counted
 
 
 class Progressed(Protocol):
@@ -32,7 +32,7 @@ class Progressed(Protocol):
 
 @contextmanager
 def progress(
-    report: Report, doing: str, shown: Shown, *columns: ProgressColumn
+    report: Report, doing: str, shown: _Shown, *columns: ProgressColumn
 ) -> Iterator[Progressed | None]:
     """Yield the function that reports progress; None when nothing is shown. `columns` format
     numbers on a terminal, `shown` elsewhere. The bar disappears when the block ends."""
@@ -49,7 +49,7 @@ class ProgressLines:
     Speed and remaining time are measured from the first progress, without the time to start."""
 
     def __init__(
-        self, err: Console, doing: str, shown: Shown, *, now: Callable[[], float] = time.monotonic
+        self, err: Console, doing: str, shown: _Shown, *, now: Callable[[], float] = time.monotonic
     ) -> None:
         self._err = err
         self._doing = doing

@@ -53,7 +53,7 @@ SHOWN_TOKENS = 60  # of the passage that answers, on a terminal
 
 @click.command("search")
 @click.argument("type", type=click.Choice(SEARCH_TYPES))
-@click.argument("query", type=options.Words(needed=True))
+@click.argument("query", type=options.TextOption(needed=True))
 @options.common
 @click.option(
     "--assistant",
@@ -302,7 +302,7 @@ def _add_passages(result: SearchResult) -> SearchResult:
     return result.model_copy(update={"items": tuple(items)})
 
 
-def _cut_to_part(content: str, part: passage.Part) -> str:
+def _cut_to_part(content: str, part: passage.PassagePart) -> str:
     before, after = "… " if part.start else "", " …" if part.end < len(content) else ""
     return f"{before}{part.text(content).strip()}{after}"
 

@@ -70,7 +70,7 @@ def command(
         settings = settings_of(app).model_copy(update=changes)
         assistants = [id for id in sorted(loaded.packages) if _is_offered(loaded, id, settings)]
 
-        def listening(at: process.Address) -> None:
+        def listening(at: process.ServerAddress) -> None:
             if as_json:
                 page = {"page": at.page} if settings.page.enabled else {}
                 report.line({"type": "serving", "url": at.url, "key": at.key, **page})
@@ -104,7 +104,11 @@ def _is_offered(app: App, id: str, settings: ServerSettings) -> bool:
 
 
 def _introduce(
-    report: Report, at: process.Address, app: App, assistants: list[str], settings: ServerSettings
+    report: Report,
+    at: process.ServerAddress,
+    app: App,
+    assistants: list[str],
+    settings: ServerSettings,
 ) -> None:
     """Print where the server is, and a request to each of its APIs as it is typed. A line is never
     wrapped: it is there to be copied."""
@@ -157,7 +161,7 @@ def _requests(url: str, assistant: str, question: str, key: str, *, openai: bool
     yield ""
 
 
-def _key_in_shell(at: process.Address) -> str:
+def _key_in_shell(at: process.ServerAddress) -> str:
     """Return the key as a command has it. Where the app has other keys, others may use the server,
     and what it prints may be in a journal: the command reads the key from its file."""
     if not at.key:

@@ -99,7 +99,9 @@ def show(name: str, assistant: str | None, app: Path, as_json: bool, debug: bool
 @click.argument("arguments", default="{}")
 @_assistant
 @options.identity_options
-@click.option("--scope", type=options.Words(), default="", metavar="S", help="Words of the scope.")
+@click.option(
+    "--scope", type=options.TextOption(), default="", metavar="S", help="Words of the scope."
+)
 @click.option(
     "--metadata", type=options.JsonObject(), metavar="JSON", help="Metadata of the request."
 )

@@ -10,7 +10,7 @@ from groundhook.core.problems import raise_all
 from groundhook.core.settings_files import AgentFile
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.environment import Environment, without_unset
-from groundhook.host.config.validate import Checked, check_document
+from groundhook.host.config.validate import ValidDocument, check_document
 
 if TYPE_CHECKING:
     from groundhook.core.server_settings import ServerSettings
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AGENT_FILE = "agent/agent.yml"
 
 
-def read_agent_file(root: Path, environment: Environment) -> Checked | None:
+def read_agent_file(root: Path, environment: Environment) -> ValidDocument | None:
     """Return the file, validated; None without the file. Raises ConfigError when it cannot be
     read."""
     path = root / AGENT_FILE
@@ -35,7 +35,7 @@ def read_agent_file(root: Path, environment: Environment) -> Checked | None:
     return check_document(model, document, environment, lenient=model is AgentFile)
 
 
-def server_settings(file: Checked | None) -> ServerSettings:
+def server_settings(file: ValidDocument | None) -> ServerSettings:
     """Return the section `server`, with its defaults. Raises ConfigError."""
     from groundhook.core.server_settings import ServerSettings
 

@@ -27,7 +27,7 @@ from groundhook.host.config.environment import Environment
 from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.validate import read_value
 
-Spec = TypeVar("Spec", bound=Value)
+_Spec = TypeVar("_Spec", bound=Value)
 
 # Files of which an unknown key is a warning. In those of collections, models and servers it is an
 # error: there a key may decide who sees what.
@@ -112,18 +112,18 @@ def _list_all_files(
 
 def _make_loaders(
     kind: str,
-    model: type[Spec],
+    model: type[_Spec],
     packages: Iterable[tree.FoundPath],
     root: Path,
     environment: Environment,
-) -> dict[str, Callable[[], Spec]]:
+) -> dict[str, Callable[[], _Spec]]:
     return {
         each.id: partial(_read_spec, model, each, environment)
         for each in _list_all_files(kind, packages, root)
     }
 
 
-def _read_spec(model: type[Spec], found: tree.FoundPath, environment: Environment) -> Spec:
+def _read_spec(model: type[_Spec], found: tree.FoundPath, environment: Environment) -> _Spec:
     document = read_document(found.path, found.shown)
     return read_value(model, document, environment, lenient=model in LENIENT, id=found.id)
 

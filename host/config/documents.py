@@ -18,7 +18,14 @@ from groundhook.core.errors import ConfigError, Place
 from groundhook.core.problems import Problem
 from groundhook.core.types.base import dotted
 from groundhook.host.config.jsonc import parse_json, parse_jsonc
-from groundhook.host.config.locations import Node, Parsed, Part, Path, Unreadable, line_and_column
+from groundhook.host.config.locations import (
+    KeyOrValue,
+    Node,
+    Parsed,
+    Path,
+    Unreadable,
+    line_and_column,
+)
 from groundhook.host.config.yaml12 import parse_yaml
 
 Top = Literal["object", "list", "any"]
@@ -36,7 +43,7 @@ _SHOULD_BE: dict[Top, str] = {"object": "an object", "list": "a list", "any": "a
 
 
 @dataclass(frozen=True)
-class Document:
+class ConfigDocument:
     """The content of a file. `file` is its name in messages."""
 
     file: str
@@ -48,7 +55,7 @@ class Document:
     def _index(self) -> Node:
         return self.parsed.index()
 
-    def place(self, path: Path = (), *, of: Part = "value") -> Place:
+    def place(self, path: Path = (), *, of: KeyOrValue = "value") -> Place:
         """Return line and column of the value (or key) at `path`, or of the nearest value around it
         where `path` does not exist."""
         return self._place(self._index.offset(path, of))
@@ -89,7 +96,7 @@ class Document:
         return Place(self.file, *line_and_column(self.text, offset))
 
 
-def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Document:
+def read_document(path: FilePath, shown: str, *, top: Top = "object") -> ConfigDocument:
     """Return the content of a file, read in the format that its ending names; `top` is the type it
     must hold. Raises ConfigError."""
     try:
@@ -99,7 +106,7 @@ def read_document(path: FilePath, shown: str, *, top: Top = "object") -> Documen
     return parse_document(raw, shown, top=top)
 
 
-def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
+def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> ConfigDocument:
     """Return the content of bytes, as `read_document` does of a file. Raises ConfigError."""
     name = FilePath(shown)
     parser = _NAMED.get(name.name) or _PARSERS.get(name.suffix.lower())
@@ -121,7 +128,7 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> Document:
         data = [] if top == "list" else {}  # an empty file, or one with comments alone, is allowed
     if isinstance(data, dict) and isinstance(data.get("$schema"), str):
         data = {key: value for key, value in data.items() if key != "$schema"}  # is for editors
-    document = Document(shown, data, text, parsed)
+    document = ConfigDocument(shown, data, text, parsed)
     if not isinstance(data, _TOPS[top]):
         found = _name_type(data)
         raise ConfigError(f"should hold {_SHOULD_BE[top]}, not {found}", place=document.place())

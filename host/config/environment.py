@@ -16,7 +16,7 @@ from groundhook.core.concealed import conceal
 from groundhook.core.errors import ConfigError
 from groundhook.core.problems import raise_all
 from groundhook.core.types.base import dotted
-from groundhook.host.config.documents import Document
+from groundhook.host.config.documents import ConfigDocument
 from groundhook.host.config.locations import Path
 
 Environment = Mapping[str, str]
@@ -52,7 +52,7 @@ class Unset:
     """The value of a string that needs a variable that is not set."""
 
     variable: str
-    document: Document
+    document: ConfigDocument
     path: Path
 
     def error(self) -> ConfigError:
@@ -64,7 +64,7 @@ class Unset:
         )
 
 
-def expand(document: Document, environment: Environment) -> Any:
+def expand(document: ConfigDocument, environment: Environment) -> Any:
     """Return the document's data with `$ENV.NAME` replaced, in whole strings and in parts of
     strings."""
     if "$ENV." not in document.text:
@@ -131,7 +131,7 @@ def without_values(message: str, written: Any, environment: Environment) -> str:
     return message
 
 
-def _expand(value: Any, path: Path, document: Document, environment: Environment) -> Any:
+def _expand(value: Any, path: Path, document: ConfigDocument, environment: Environment) -> Any:
     if isinstance(value, dict):
         return {
             key: _read_variable_name(entry)

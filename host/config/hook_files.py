@@ -18,8 +18,8 @@ from typing import Any
 from groundhook.core.errors import ConfigError
 from groundhook.core.hook_engine import HookScript
 from groundhook.host.config import tree
-from groundhook.host.config.documents import Document, read_document
-from groundhook.host.config.validate import Checked
+from groundhook.host.config.documents import ConfigDocument, read_document
+from groundhook.host.config.validate import ValidDocument
 
 FILE = "tsconfig.json"
 RUNTIME = "@yao/"
@@ -54,7 +54,7 @@ def import_paths(folder: Path, shown: str) -> Paths:
     )
 
 
-def _targets(document: Document, pattern: str, targets: Any) -> list[Any]:
+def _targets(document: ConfigDocument, pattern: str, targets: Any) -> list[Any]:
     if pattern.count("*") > 1:
         raise _make_error(document, (pattern,), f"{pattern!r} may have one star")
     if not isinstance(targets, list):
@@ -62,17 +62,17 @@ def _targets(document: Document, pattern: str, targets: Any) -> list[Any]:
     return targets
 
 
-def _join_path(document: Document, base: str, pattern: str, index: int, target: Any) -> str:
+def _join_path(document: ConfigDocument, base: str, pattern: str, index: int, target: Any) -> str:
     if not isinstance(target, str) or target.count("*") > 1:
         raise _make_error(document, (pattern, index), "should be a path with at most one star")
     return (PurePosixPath(base) / target).as_posix()
 
 
-def _make_error(document: Document, path: tuple[str | int, ...], message: str) -> ConfigError:
+def _make_error(document: ConfigDocument, path: tuple[str | int, ...], message: str) -> ConfigError:
     return ConfigError(message, place=document.place(("compilerOptions", "paths", *path)))
 
 
-def hook_script(found: tree.FoundPath, checked: Checked | None) -> HookScript | None:
+def hook_script(found: tree.FoundPath, checked: ValidDocument | None) -> HookScript | None:
     """Return the hook of a package: the files that `hooks.create` and `hooks.next` name, with or
     without a function (`src/index.ts:Next`), else the first of the usual ones. Raises ConfigError
     for a file that does not exist."""
@@ -120,7 +120,7 @@ def script_file(
 
 
 def _hook_file(
-    found: tree.FoundPath, checked: Checked | None, name: str
+    found: tree.FoundPath, checked: ValidDocument | None, name: str
 ) -> tuple[Path | None, str]:
     """Return the file that a key of `hooks` names, and the function if it names one."""
     section = checked.data.get("hooks") if checked else None

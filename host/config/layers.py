@@ -20,7 +20,7 @@ from groundhook.core.types.turn import CreateReturn, SearchChoice, TurnOptions
 from groundhook.host.config.environment import holds_variable
 from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import normalise
-from groundhook.host.config.validate import Checked
+from groundhook.host.config.validate import ValidDocument
 
 LayerName = Literal["defaults", "global", "assistant", "trial", "hook", "request"]
 
@@ -33,7 +33,7 @@ class Layer:
     name: LayerName
     data: Mapping[str, Any] = field(default_factory=dict)
     unknown: tuple[UnknownKey, ...] = ()
-    checked: Checked | None = None
+    checked: ValidDocument | None = None
     prefix: Path = ()
 
     def place(self, path: Path) -> Place | None:
@@ -56,7 +56,7 @@ _RETURNED = {"search.citation": "citation", "options.": "", "mcp.servers": "mcp_
 DEFAULTS = Layer(name="defaults", data=Settings().model_dump())
 
 
-def file_layer(name: LayerName, checked: Checked, *, under: str = "") -> Layer:
+def file_layer(name: LayerName, checked: ValidDocument, *, under: str = "") -> Layer:
     """Return the settings of a valid file as a layer; `under` is the section that they belong to
     (`search` for `search.yao`)."""
     if under:

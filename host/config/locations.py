@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
-Part = Literal["key", "value"]
+KeyOrValue = Literal["key", "value"]
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -27,7 +27,7 @@ class Node:
     value: int
     children: dict[str | int, Node] = field(default_factory=dict)
 
-    def offset(self, path: Path, part: Part) -> int:
+    def offset(self, path: Path, part: KeyOrValue) -> int:
         """Return the offset of the key or value at `path`, or of the nearest value around it where
         `path` does not exist."""
         node: Node = self

@@ -21,7 +21,7 @@ from groundhook.host.config.hook_files import TOOLS, hook_script, script_file
 from groundhook.host.config.layers import Layer, file_layer
 from groundhook.host.config.locales import read_locales
 from groundhook.host.config.prompts import Prompts, inline_prompts, read_prompts
-from groundhook.host.config.validate import Checked, check_document
+from groundhook.host.config.validate import ValidDocument, check_document
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ class Package:
         return self.presets.named(preset, place=place) if preset else self.prompts
 
 
-def check_package(found: tree.FoundPath, environment: Environment) -> Checked:
+def check_package(found: tree.FoundPath, environment: Environment) -> ValidDocument:
     """Return an assistant's `package.yao`, validated. Raises ConfigError when it cannot be read."""
     document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
     return check_document(PackageFile, document, environment, switch_on=True, lenient=True)

@@ -40,10 +40,10 @@ from groundhook.host.config.package import Package, check_package, load_package
 from groundhook.host.config.prompts import Prompts, read_prompts
 from groundhook.host.config.resolve import Explained, Resolved, explain, explain_app, resolve
 from groundhook.host.config.trial import Trial
-from groundhook.host.config.validate import Checked, check_document
+from groundhook.host.config.validate import ValidDocument, check_document
 
 T = TypeVar("T")
-Spec = TypeVar("Spec", bound=Value)
+_Spec = TypeVar("_Spec", bound=Value)
 
 SEARCH_FILE = "agent/search.yao"
 PROMPTS_FILE = "agent/prompts.yml"
@@ -68,13 +68,13 @@ class App:
     toolkit_types: frozenset[str] = frozenset()
 
     @cached_property
-    def agent_file(self) -> Checked | None:
+    def agent_file(self) -> ValidDocument | None:
         """Return `agent/agent.yml`, validated; None without the file. Raises ConfigError when it
         cannot be read."""
         return read_agent_file(self.root, self.environment)
 
     @cached_property
-    def search_file(self) -> Checked | None:
+    def search_file(self) -> ValidDocument | None:
         """Return `agent/search.yao`, validated; None without the file. Raises ConfigError."""
         return self._read_file(SEARCH_FILE, SearchSettings)
 
@@ -279,7 +279,7 @@ class App:
         own = f"agents.{assistant_id}.{name}"
         return own if own in self.connectors else name
 
-    def _read_file(self, shown: str, model: type[Value]) -> Checked | None:
+    def _read_file(self, shown: str, model: type[Value]) -> ValidDocument | None:
         path = self.root / shown
         return (
             check_document(model, read_document(path, shown), self.environment, lenient=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from groundhook.core.types.base import Value
 from groundhook.core.types.turn import Message
-from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.documents import ConfigDocument, read_document
 from groundhook.host.config.environment import Environment
 from groundhook.host.config.locations import Node, Parsed
 from groundhook.host.config.validate import read_value
@@ -19,7 +19,7 @@ from groundhook.host.config.variables import insert_assets
 Prompts = tuple[Message, ...]
 
 
-class Prompt(Value):
+class _OpeningMessage(Value):
     """A message that is put before the conversation."""
 
     role: Literal["system", "developer", "user", "assistant"] = "system"
@@ -28,11 +28,11 @@ class Prompt(Value):
 
 
 class _List(Value):
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[_OpeningMessage, ...]
 
 
 class _Presets(Value):
-    prompts: dict[str, tuple[Prompt, ...]]
+    prompts: dict[str, tuple[_OpeningMessage, ...]]
 
 
 def read_prompts(path: Path, shown: str, environment: Environment, folder: Path) -> Prompts:
@@ -50,7 +50,7 @@ def read_prompts(path: Path, shown: str, environment: Environment, folder: Path)
 
 
 def inline_prompts(
-    document: Document, environment: Environment, folder: Path
+    document: ConfigDocument, environment: Environment, folder: Path
 ) -> Mapping[str, Prompts]:
     """Return the `prompts` of a package.yao by preset; a list without a name is `default`. Raises
     ConfigError."""
@@ -66,7 +66,7 @@ def inline_prompts(
     return {"default": _messages(read_value(_List, alone, environment).prompts, folder)}
 
 
-def _messages(prompts: tuple[Prompt, ...], folder: Path) -> Prompts:
+def _messages(prompts: tuple[_OpeningMessage, ...], folder: Path) -> Prompts:
     return tuple(
         Message(role=prompt.role, content=insert_assets(prompt.content, folder), name=prompt.name)
         for prompt in prompts

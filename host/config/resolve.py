@@ -19,28 +19,30 @@ from groundhook.core.types.base import UnknownKey
 from groundhook.core.types.search import rerank_type
 from groundhook.host.config.environment import holds_variable, need
 from groundhook.host.config.layers import DEFAULTS, Layer, LayerName
-from groundhook.host.config.validate import Checked
+from groundhook.host.config.validate import ValidDocument
 
-Name = TypeVar("Name")
-Origins = dict[tuple[str, ...], Name]
+_Name = TypeVar("_Name")
+Origins = dict[tuple[str, ...], _Name]
 
 
-def fold(layers: Iterable[tuple[Name, Mapping[str, Any]]]) -> tuple[dict[str, Any], Origins[Name]]:
+def fold(
+    layers: Iterable[tuple[_Name, Mapping[str, Any]]],
+) -> tuple[dict[str, Any], Origins[_Name]]:
     """Return the data of layers, given as `(name, data)` from the lowest up, and for the path of
     each leaf the name of the layer that set it."""
     value: dict[str, Any] = {}
-    origins: Origins[Name] = {}
+    origins: Origins[_Name] = {}
     for name, layer in layers:
         _lay(name, layer, value, (), origins)
     return value, origins
 
 
 def _lay(
-    name: Name,
+    name: _Name,
     layer: Mapping[str, Any],
     into: dict[str, Any],
     path: tuple[str, ...],
-    origins: Origins[Name],
+    origins: Origins[_Name],
 ) -> None:
     for key, new in layer.items():
         where = (*path, key)
@@ -57,15 +59,15 @@ def _lay(
             origins[where] = name
 
 
-def _forget(path: tuple[str, ...], origins: Origins[Name]) -> None:
+def _forget(path: tuple[str, ...], origins: Origins[_Name]) -> None:
     for where in [where for where in origins if where[: len(path)] == path]:
         del origins[where]
 
 
-Key = tuple[str, ...]
+_Key = tuple[str, ...]
 
 # A list that no layer sets → the list that it then equals.
-_FOLLOWS: dict[Key, Key] = {
+_FOLLOWS: dict[_Key, _Key] = {
     ("search", "kb", "collections"): ("kb", "collections"),
     ("search", "db", "models"): ("db", "models"),
 }
@@ -80,7 +82,7 @@ class Resolved:
     of the hook's and the request's layers that nothing reads."""
 
     settings: Settings
-    origins: Mapping[Key, Layer]
+    origins: Mapping[_Key, Layer]
     unknown: tuple[UnknownKey, ...] = ()
 
     def place(self, *path: str) -> Place | None:
@@ -116,7 +118,7 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
 
 
 def _decide_reranker(
-    layers: Sequence[Layer], value: dict[str, Any], origins: dict[Key, Layer]
+    layers: Sequence[Layer], value: dict[str, Any], origins: dict[_Key, Layer]
 ) -> None:
     """Set the reranker from the highest layer that names one: `search.rerank` (`agent: "x"` means
     the type `agent`), else `uses.rerank`, which applies where no type is set."""
@@ -139,7 +141,7 @@ def explain(resolved: Resolved) -> list[Explained]:
     ]
 
 
-def explain_app(settings: AppSettings, file: Checked | None) -> list[Explained]:
+def explain_app(settings: AppSettings, file: ValidDocument | None) -> list[Explained]:
     """Return the same for the settings of the whole app (`agent/agent.yml`). Keys and passwords are
     not shown."""
     written = Layer(name="global", data=file.data if file else {}, checked=file)
@@ -161,7 +163,7 @@ def explain_app(settings: AppSettings, file: Checked | None) -> list[Explained]:
     ]
 
 
-def _has(value: Any, path: Key) -> bool:
+def _has(value: Any, path: _Key) -> bool:
     for step in path:
         if not isinstance(value, Mapping) or step not in value:
             return False
@@ -169,7 +171,7 @@ def _has(value: Any, path: Key) -> bool:
     return True
 
 
-def _hide_secret(path: Key, value: Any) -> Any:
+def _hide_secret(path: _Key, value: Any) -> Any:
     """Return the value without a secret that is written in the file; a variable of the environment
     is shown by its name."""
     if not isinstance(value, str) or holds_variable(value):
@@ -179,7 +181,7 @@ def _hide_secret(path: Key, value: Any) -> Any:
     return _PASSWORD.sub(r"\1(hidden)@", value)
 
 
-def _explain_leaf(resolved: Resolved, path: Key, value: Any) -> Explained:
+def _explain_leaf(resolved: Resolved, path: _Key, value: Any) -> Explained:
     source = path
     while source and source not in resolved.origins:
         source = source[:-1]  # inside a value that was set as a whole
@@ -189,7 +191,7 @@ def _explain_leaf(resolved: Resolved, path: Key, value: Any) -> Explained:
     return Explained(".".join(path), layer.written(source, value), layer.name, layer.place(source))
 
 
-def _leaves(value: Mapping[str, Any], path: Key) -> Iterator[tuple[Key, Any]]:
+def _leaves(value: Mapping[str, Any], path: _Key) -> Iterator[tuple[_Key, Any]]:
     for key, inner in value.items():
         if isinstance(inner, Mapping):
             yield from _leaves(inner, (*path, key))
@@ -197,13 +199,13 @@ def _leaves(value: Mapping[str, Any], path: Key) -> Iterator[tuple[Key, Any]]:
             yield (*path, key), inner
 
 
-def _get(value: Mapping[str, Any], path: Key) -> Any:
+def _get(value: Mapping[str, Any], path: _Key) -> Any:
     for step in path:
         value = value[step]
     return value
 
 
-def _set(value: dict[str, Any], path: Key, new: Any) -> None:
+def _set(value: dict[str, Any], path: _Key, new: Any) -> None:
     for step in path[:-1]:
         value = value[step]
     value[path[-1]] = new

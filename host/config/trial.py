@@ -15,7 +15,7 @@ from groundhook.core.errors import ConfigError, ConfigErrors, UsageError
 from groundhook.core.problems import raise_all
 from groundhook.core.settings_files import PackageFile
 from groundhook.core.types.base import dotted
-from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.documents import ConfigDocument, read_document
 from groundhook.host.config.environment import Environment, need
 from groundhook.host.config.jsonc import parse_json
 from groundhook.host.config.layers import Layer, file_layer
@@ -59,7 +59,7 @@ def trial_of(raw: Mapping[str, Any], package: Package) -> Trial:
     except (TypeError, ValueError, RecursionError, Unreadable):
         raise UsageError("the trial must be a JSON object") from None
     try:
-        return _trial_in(Document("the trial", parsed.data, text, parsed), package, {})
+        return _trial_in(ConfigDocument("the trial", parsed.data, text, parsed), package, {})
     except ConfigErrors as exc:
         raise _without_place(exc.errors[0]) from None
     except ConfigError as exc:
@@ -78,7 +78,7 @@ def _without_place(error: ConfigError) -> UsageError:
     return UsageError(f"the trial: {error.message}", hint=error.hint)
 
 
-def _trial_in(document: Document, package: Package, environment: Environment) -> Trial:
+def _trial_in(document: ConfigDocument, package: Package, environment: Environment) -> Trial:
     checked = check_document(PackageFile, document, environment, switch_on=True)
     refused = [
         ConfigError(

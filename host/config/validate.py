@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from groundhook.core.errors import ConfigError, Place
 from groundhook.core.problems import Problem, problems_of, raise_all
 from groundhook.core.types.base import dotted, validation_problems
-from groundhook.host.config.documents import Document
+from groundhook.host.config.documents import ConfigDocument
 from groundhook.host.config.environment import (
     KEY_VARIABLE,
     Environment,
@@ -25,15 +25,15 @@ from groundhook.host.config.environment import (
 from groundhook.host.config.locations import Path
 from groundhook.host.config.normalise import Normal, Stray, normalise
 
-Model = TypeVar("Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Checked:
+class ValidDocument:
     """A document that was validated against a model. `data` has canonical keys, variables replaced,
     and only the keys that are set."""
 
-    document: Document
+    document: ConfigDocument
     normal: Normal
     errors: tuple[ConfigError, ...]
     ignored: tuple[Problem, ...] = ()  # a warning for each unknown key that is not an error
@@ -60,12 +60,12 @@ class Checked:
 
 def check_document(
     model: type[BaseModel],
-    document: Document,
+    document: ConfigDocument,
     environment: Environment,
     *,
     switch_on: bool = False,
     lenient: bool = False,
-) -> Checked:
+) -> ValidDocument:
     """Return a document, validated against `model` (see `normalise` for `switch_on`). `lenient`: an
     unknown key is a warning unless it is nearly a known one. Never raises; `errors` holds what was
     found."""
@@ -91,17 +91,17 @@ def check_document(
             _stray_error(document, stray, ", which nothing reads"), "warning"
         )
     ]
-    return Checked(document, normal, tuple(sorted(errors, key=_sort_key)), tuple(warnings))
+    return ValidDocument(document, normal, tuple(sorted(errors, key=_sort_key)), tuple(warnings))
 
 
 def read_value(
-    model: type[Model],
-    document: Document,
+    model: type[_Model],
+    document: ConfigDocument,
     environment: Environment,
     *,
     lenient: bool = False,
     **more: Any,
-) -> Model:
+) -> _Model:
     """Return a document as a `model` (see `check_document` for `lenient`); `more` are fields that
     are not in the file (its id). Raises ConfigError for all problems at once, or for a variable
     that is not set."""
@@ -111,7 +111,7 @@ def read_value(
     return model.model_validate({**checked.data, **more})
 
 
-def _stray_error(document: Document, stray: Stray, more: str = "") -> ConfigError:
+def _stray_error(document: ConfigDocument, stray: Stray, more: str = "") -> ConfigError:
     message = (
         f"{stray.message} {dotted(stray.path)!r}{more}"
         if stray.message == "unknown key"
@@ -133,7 +133,7 @@ def _drop_alternatives(problems: Sequence[tuple[Path, str]]) -> list[tuple[Path,
 
 
 def _error_at(
-    document: Document, normal: Normal, path: Path, message: str, environment: Environment
+    document: ConfigDocument, normal: Normal, path: Path, message: str, environment: Environment
 ) -> ConfigError:
     written = normal.written(path)
     place = document.place(written)

@@ -17,7 +17,8 @@ from typing import Any
 
 from groundhook.core.errors import ConfigError, Place, suggestion
 from groundhook.core.problems import Problem
-from groundhook.host.config.documents import Document, read_document
+from groundhook.host.config.documents import ConfigDocument, read_document
+from groundhook.host.config.locales import Texts
 
 _MOMENT = {
     "DATETIME": "%Y-%m-%d %H:%M:%S",
@@ -67,8 +68,6 @@ _ASSET = re.compile(r"@assets/(?P<path>[\w./-]*\w)")
 _NAME = re.compile(r"[\w.@:/+-]{0,64}")
 LONGEST_VALUE = 200  # characters of a value from outside
 LARGEST_ASSET = 1024 * 1024  # bytes
-
-Texts = Mapping[str, Any]  # of one locale; a value may be a mapping of texts
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ def variables_in(text: str) -> list[str]:
 
 
 def find_unfilled(
-    document: Document,
+    document: ConfigDocument,
     path: tuple[str | int, ...],
     folder: Path,
     locales: Mapping[str, Texts] | None,

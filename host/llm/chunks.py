@@ -93,7 +93,7 @@ class _Chunk(BaseModel):
     detail: Any = None
 
 
-class Reader:
+class ChunkReader:
     """The state of one answer (`host.llm.streams.EventReader`). `begun`: a token of the answer
     itself has arrived."""
 

@@ -33,7 +33,7 @@ from groundhook.host.llm.passages import (
     passage,
     repeats,
 )
-from groundhook.host.llm.questions import Part
+from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.shape import LEVEL, shape
 
 MOST_PASSAGES = 3
@@ -46,7 +46,9 @@ OF_HEADING = 0.3  # added for a heading that is the question
 OF_RANK = 0.1
 
 
-def words(part: Part, found: Sequence[Candidate], references: Sequence[Item]) -> list[float]:
+def words(
+    part: QuestionPart, found: Sequence[Candidate], references: Sequence[Item]
+) -> list[float]:
     """Return for each candidate the share (0-1) of the question's words that it contains; rare
     words weigh more."""
     wanted = part.wanted
@@ -82,7 +84,7 @@ def _rarity(wanted: frozenset[str], bodies: Sequence[frozenset[str]]) -> dict[st
 
 
 def choose(
-    parts: Sequence[Part],
+    parts: Sequence[QuestionPart],
     found: Sequence[Candidate],
     lexical: Sequence[Sequence[float]],
     references: Sequence[Item],
@@ -108,7 +110,7 @@ def _add(
     chosen: list[Quote],
     most: int,
     least: float,
-    part: Part,
+    part: QuestionPart,
     scores: Mapping[int, float],
     found: Sequence[Candidate],
 ) -> None:
@@ -126,7 +128,7 @@ def _add(
 
 
 def _scores(
-    part: Part,
+    part: QuestionPart,
     found: Sequence[Candidate],
     lexical: Sequence[float],
     references: Sequence[Item],

@@ -31,7 +31,7 @@ from groundhook.core.ports import Delta, ModelCall, TextDelta
 from groundhook.core.trace import span
 from groundhook.core.types.base import dotted, validation_problems
 from groundhook.core.types.connector_spec import ConnectorSpec
-from groundhook.host.llm.chunks import Reader, ReportedError
+from groundhook.host.llm.chunks import ChunkReader, ReportedError
 from groundhook.host.llm.parts import notices
 from groundhook.host.llm.refusals import is_overflow, overflow, refusal, words
 from groundhook.host.llm.request import OPENAI, extras, needs_key, reads, request
@@ -137,10 +137,12 @@ class OpenAIConnector:
                 raise _incomplete_error(self._name, reader.begun, content_type)
             yield reader.finished()
 
-    async def _begin(self, client: AsyncOpenAI, call: ModelCall) -> BegunAnswer[Reader]:
+    async def _begin(self, client: AsyncOpenAI, call: ModelCall) -> BegunAnswer[ChunkReader]:
         hint = "; a model on a processor needs longer for a long prompt"
         with _translate_errors(self._name, self._spec, begun=False):
-            return await begin_answer(self._spec, partial(self._open, client, call), Reader(), hint)
+            return await begin_answer(
+                self._spec, partial(self._open, client, call), ChunkReader(), hint
+            )
 
     async def _open(self, client: AsyncOpenAI, call: ModelCall) -> AsyncStream[object]:
         """Send the request and return the stream. If the endpoint refuses an extra, the request is
@@ -214,7 +216,7 @@ def _key(spec: ConnectorSpec) -> str:
     return "" if key.startswith("$ENV.") else key
 
 
-async def _read_token_count(stream: AsyncStream[object], reader: Reader) -> None:
+async def _read_token_count(stream: AsyncStream[object], reader: ChunkReader) -> None:
     """Read on for the token count, which follows the finish_reason. The answer is complete with or
     without it."""
     with anyio.move_on_after(COUNTING), suppress(StopAsyncIteration, *_failures()):

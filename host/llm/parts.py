@@ -25,7 +25,7 @@ _DATA_URL = re.compile(r"data:(?P<type>[\w./+-]{1,100})?(?:;[\w=-]{1,100}){0,4},
 
 
 # Whether a model reads a part.
-Reads = Callable[[Mapping[str, Any]], bool]
+_Reads = Callable[[Mapping[str, Any]], bool]
 
 
 def can_read(part: Mapping[str, Any], spec: ConnectorSpec, defaults: Mapping[str, bool]) -> bool:
@@ -38,7 +38,7 @@ def can_read(part: Mapping[str, Any], spec: ConnectorSpec, defaults: Mapping[str
     return bool(needed) and spec.can(needed, defaults.get(needed, False))
 
 
-def read_parts(parts: Sequence[Mapping[str, Any]], reads: Reads) -> list[dict[str, Any]]:
+def read_parts(parts: Sequence[Mapping[str, Any]], reads: _Reads) -> list[dict[str, Any]]:
     """Return the parts for a model, without data parts, which only the host understands. An image
     whose address is a text becomes OpenAI's object."""
     return [
@@ -48,7 +48,7 @@ def read_parts(parts: Sequence[Mapping[str, Any]], reads: Reads) -> list[dict[st
     ]
 
 
-def notices(messages: Sequence[Message], name: str, reads: Reads) -> Iterator[Notice]:
+def notices(messages: Sequence[Message], name: str, reads: _Reads) -> Iterator[Notice]:
     """Yield a warning for each part of the last user message that the model does not read."""
     last = next((each for each in reversed(messages) if each.role == "user"), None)
     content = last.content if last is not None else None

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from groundhook.core.language.terms import terms
 from groundhook.core.types.search import Item
-from groundhook.host.llm.questions import Part
+from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.sentences import Sentence, sentences
 from groundhook.host.llm.shape import dangling, fragment, points_elsewhere
 
@@ -93,7 +93,7 @@ def _normalize(text: str) -> str:
 def passage(
     at: int,
     scores: Mapping[int, float],
-    part: Part,
+    part: QuestionPart,
     found: Sequence[Candidate],
     chosen: Sequence[Quote],
 ) -> Quote:

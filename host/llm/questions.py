@@ -62,7 +62,7 @@ _BACK = re.compile(
 
 
 @dataclass(frozen=True)
-class Part:
+class QuestionPart:
     """One question. `subject` has the terms of X when the question is "what is X"; `about` has the
     terms of the first part when this part refers back to it ("and how is it …")."""
 
@@ -78,7 +78,7 @@ class Part:
         return frozenset(terms(_NUMBER.sub(" ", self.text))) | self.about
 
 
-def parts(question: str) -> tuple[Part, ...]:
+def parts(question: str) -> tuple[QuestionPart, ...]:
     """Return the parts of a question, 1 to MOST_PARTS; parts without a term of their own are
     dropped."""
     found = [_part(text) for text in _PARTS.split(question) if terms(text)]
@@ -90,13 +90,13 @@ def parts(question: str) -> tuple[Part, ...]:
     )
 
 
-def _part(text: str) -> Part:
+def _part(text: str) -> QuestionPart:
     text = text.strip()
     subject: frozenset[str] = frozenset()
     definition = _DEFINITION.match(text)
     if definition and not _SUBJECT_ENDS.search(definition["subject"]):
         subject = frozenset(terms(definition["subject"]))
-    return Part(
+    return QuestionPart(
         text,
         bool(_NUMBER.search(text)),
         bool(_VALUE.search(text)),

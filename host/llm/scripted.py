@@ -90,7 +90,7 @@ class ScriptedFailure(Value):
         return code
 
 
-class Reply(Value):
+class _ScriptedReply(Value):
     """One entry of the script."""
 
     text: str = ""
@@ -142,7 +142,7 @@ class ScriptedConnector:
         ) as deltas:
             yield deltas
 
-    async def _deltas(self, reply: Reply, text: str) -> AsyncGenerator[Delta]:
+    async def _deltas(self, reply: _ScriptedReply, text: str) -> AsyncGenerator[Delta]:
         if reply.delay_ms:
             await anyio.sleep(reply.delay_ms / 1000)
         failure = reply.error
@@ -159,7 +159,7 @@ class ScriptedConnector:
         reason = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
         yield Finished(reason, model="scripted", usage=Usage())
 
-    def _check(self, reply: Reply, call: ModelCall) -> None:
+    def _check(self, reply: _ScriptedReply, call: ModelCall) -> None:
         text = "\n".join(message.text for message in call.messages)
         for expected in reply.expect:
             if expected not in text:
@@ -170,26 +170,26 @@ class ScriptedConnector:
                 )
 
 
-def _reply(spec: ConnectorSpec, index: int, entry: Any) -> Reply:
+def _reply(spec: ConnectorSpec, index: int, entry: Any) -> _ScriptedReply:
     if isinstance(entry, str):
-        return Reply(text=entry)
+        return _ScriptedReply(text=entry)
     where = f"options.script[{index}]"
     if not isinstance(entry, dict):
         raise ConfigError(
             f"connector {spec.id!r}: {where} must be a text or an object, not {json.dumps(entry)}"
         )
     try:
-        return Reply.model_validate(entry)
+        return _ScriptedReply.model_validate(entry)
     except ValidationError as exc:
         path, message = validation_problems(exc)[0]
         place = f"{where}.{dotted(path)}" if path else where
-        known = ", ".join(sorted(Reply.model_fields))
+        known = ", ".join(sorted(_ScriptedReply.model_fields))
         raise ConfigError(
             f"connector {spec.id!r}: {place}: {message}", hint=f"keys of a reply: {known}"
         ) from exc
 
 
-def _repeat(replies: Sequence[Reply]) -> Iterator[Reply]:
+def _repeat(replies: Sequence[_ScriptedReply]) -> Iterator[_ScriptedReply]:
     for reply in replies:
         if reply.times == 0:
             while True:

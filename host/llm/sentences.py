@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-Kind = Literal["prose", "entry", "row", "code"]
+_Kind = Literal["prose", "entry", "row", "code"]
 
 # Characters. A longer "sentence" is text without punctuation; it is cut at a clause or a word.
 LONGEST = 480
@@ -56,7 +56,7 @@ class Sentence:
     text: str
     block: int
     heading: str = ""
-    kind: Kind = "prose"
+    kind: _Kind = "prose"
     columns: str = ""
 
 
@@ -86,7 +86,7 @@ def split(paragraph: str) -> list[str]:
 
 @dataclass
 class _Block:
-    kind: Kind
+    kind: _Kind
     heading: str
     lines: list[str] = field(default_factory=list)
     columns: str = ""
@@ -180,7 +180,7 @@ class _BlockReader:
             else:
                 self._read_paragraph("entry", _TASK.sub("", content))
 
-    def _read_paragraph(self, kind: Kind, content: str) -> None:
+    def _read_paragraph(self, kind: _Kind, content: str) -> None:
         """Add a paragraph, divided at the marks that plain text uses instead of Markdown: drawings,
         bold lines as headings, other bullets, rows of a table without column names."""
         block: _Block | None = None
@@ -200,7 +200,7 @@ class _BlockReader:
             else:
                 block = self._add(kind, line)
 
-    def _add(self, kind: Kind, *lines: str) -> _Block:
+    def _add(self, kind: _Kind, *lines: str) -> _Block:
         columns = self._columns if kind == "row" else ""
         self._blocks.append(_Block(kind, self._heading, list(lines), columns))
         return self._blocks[-1]

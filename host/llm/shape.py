@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from groundhook.core.language.terms import terms
-from groundhook.host.llm.questions import Part
+from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.sentences import Sentence
 
 LONG_WINDED = 30  # a sentence of more words has some of the question's words by chance
@@ -42,7 +42,9 @@ _CODE_SPAN = re.compile(r"`[^`]*`")
 _SYMBOL = re.compile(r"[(){}\[\]=<>;$#@\\_]")
 
 
-def shape(sentence: Sentence, part: Part, title: str, *, announces: bool, leads: bool) -> float:
+def shape(
+    sentence: Sentence, part: QuestionPart, title: str, *, announces: bool, leads: bool
+) -> float:
     """Return a factor of about 0-1.6: how well the sentence reads as a quotation, times how well it
     fits the question. `announces`: it introduces a list or table; `leads`: it is the first below
     its heading."""
@@ -66,7 +68,7 @@ def points_elsewhere(text: str) -> bool:
     return _ELSEWHERE.search(text) is not None or _LINKS.search(text) is not None
 
 
-def _rate_alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
+def _rate_alone(sentence: Sentence, part: QuestionPart, *, announces: bool) -> float:
     if points_elsewhere(sentence.text):
         return 0.1
     return (
@@ -76,7 +78,7 @@ def _rate_alone(sentence: Sentence, part: Part, *, announces: bool) -> float:
     )
 
 
-def _rate_completeness(sentence: Sentence, part: Part, *, announces: bool) -> float:
+def _rate_completeness(sentence: Sentence, part: QuestionPart, *, announces: bool) -> float:
     """Return a factor for the kind of sentence: a complete statement, or less than that."""
     text = sentence.text
     if sentence.kind == "code":
@@ -121,7 +123,7 @@ def _rate_length(words: int) -> float:
     return (LONG_WINDED / words) ** 0.3 if words > LONG_WINDED else 1.0
 
 
-def _rate_fit(sentence: Sentence, part: Part, title: str, *, leads: bool) -> float:
+def _rate_fit(sentence: Sentence, part: QuestionPart, title: str, *, leads: bool) -> float:
     value = 1.25 if part.number and _DIGIT.search(sentence.text) else 1.0
     if not part.subject:
         return value

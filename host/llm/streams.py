@@ -35,23 +35,23 @@ class EventReader(Protocol):
     def read(self, event: Any, /) -> Iterator[Delta]: ...
 
 
-Reader = TypeVar("Reader", bound=EventReader)
+_Reader = TypeVar("_Reader", bound=EventReader)
 
 
 @dataclass(frozen=True)
-class BegunAnswer(Generic[Reader]):
+class BegunAnswer(Generic[_Reader]):
     """An answer whose first token has arrived, or that ended without one (`ended`). `deltas` were
     read so far. The caller closes `stream`, an async iterator and context manager of the SDK."""
 
     stream: Any
-    reader: Reader
+    reader: _Reader
     deltas: Sequence[Delta]
     ended: bool
 
 
 async def begin_answer(
-    spec: ConnectorSpec, open_stream: Callable[[], Awaitable[Any]], reader: Reader, hint: str = ""
-) -> BegunAnswer[Reader]:
+    spec: ConnectorSpec, open_stream: Callable[[], Awaitable[Any]], reader: _Reader, hint: str = ""
+) -> BegunAnswer[_Reader]:
     """Send the request by `open_stream` and return the answer when its first token has arrived.
     Raises ModelStalled with `hint` after the connector's `first_token_timeout`, and the errors of
     the SDK and of the reader."""

@@ -20,7 +20,7 @@ _ISOLATE = re.compile("[\u2066-\u2069]")
 _ISOLATING = re.compile("[\u2066-\u2069\n]")
 
 Styled: TypeAlias = tuple[str, str]  # text, style
-Measure = Callable[[str], int]  # characters → cells of the terminal
+_Measure = Callable[[str], int]  # characters → cells of the terminal
 
 
 def visible(text: str) -> str:
@@ -88,7 +88,7 @@ class Flow:
     A word is held back until it is complete; the terminal breaks a word wider than a line.
     """
 
-    def __init__(self, width: int, measure: Measure) -> None:
+    def __init__(self, width: int, measure: _Measure) -> None:
         self._width = width
         self._measure = measure
         self._column = 0

@@ -65,7 +65,7 @@ PRIORITY: dict[Origin, int] = {"user": 0, "hook": 1, "auto": 2}
 MOST_JUDGED_ROWS, MOST_JUDGED = 20, 4000  # rows and characters of a table, for a reranker
 
 
-class Entry(NamedTuple):
+class PoolEntry(NamedTuple):
     """An item in the pool with the numbers that rank it; a dropped one has the reason. `rows` are
     those of a table, of which `item` is the first."""
 
@@ -116,7 +116,7 @@ class Entry(NamedTuple):
         first = self.item
         return f"table:{first.row.table.id}" if first.row and len(self.rows) > 1 else first.key
 
-    def judged_as(self, rerank: float | None) -> Entry:
+    def judged_as(self, rerank: float | None) -> PoolEntry:
         """Return the entry with the score of a reranker; None: it did not judge the item."""
         if rerank == self.rerank and self.judged:
             return self
@@ -141,8 +141,8 @@ class Entry(NamedTuple):
 class Pool:
     """The entries that remain, best first, and those that were dropped."""
 
-    entries: tuple[Entry, ...] = ()
-    dropped: tuple[Entry, ...] = ()
+    entries: tuple[PoolEntry, ...] = ()
+    dropped: tuple[PoolEntry, ...] = ()
 
     @property
     def items(self) -> list[Item]:
@@ -169,7 +169,7 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
         "auto": weights.auto,
     }
     entries = [
-        Entry(
+        PoolEntry(
             rows[0],
             result.source,
             weight_of[result.source],
@@ -180,8 +180,8 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
         for result in results
         for position, rows in _units(result.items)
     ]
-    kept: dict[str, Entry] = {}
-    dropped: list[Entry] = []
+    kept: dict[str, PoolEntry] = {}
+    dropped: list[PoolEntry] = []
     # By priority, so that the first one of a key is the version that remains.
     for entry in sorted(entries, key=_priority):
         first = kept.get(entry.key)
@@ -237,15 +237,15 @@ def _units(items: Sequence[Item]) -> list[tuple[int, tuple[Item, ...]]]:
     return [(position, tuple(rows)) for position, rows in units.values()]
 
 
-def _priority(entry: Entry) -> tuple[object, ...]:
+def _priority(entry: PoolEntry) -> tuple[object, ...]:
     return (PRIORITY[entry.source], -entry.score, *_identity(entry))
 
 
-def _rank(entry: Entry) -> tuple[object, ...]:
+def _rank(entry: PoolEntry) -> tuple[object, ...]:
     return (-entry.final, PRIORITY[entry.source], *_identity(entry))
 
 
-def _identity(entry: Entry) -> tuple[object, ...]:
+def _identity(entry: PoolEntry) -> tuple[object, ...]:
     """Return the sort key of entries of equal value: one result after the other, each in the order
     of its source."""
     item = entry.item

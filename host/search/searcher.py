@@ -37,14 +37,14 @@ from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
 from groundhook.host.search.other_words import OtherWords, fuse
 from groundhook.host.search.reranking import choose, misfit, options_of
 
-Mode = Literal["all", "any", "race"]
+_Mode = Literal["all", "any", "race"]
 
 # Returns a query in other words, given what its own words found; None to leave it at that.
 FindOtherWords = Callable[[SearchRequest, SourceResult], Awaitable[OtherWords | None]]
 T = TypeVar("T")
 
 
-class Names(Protocol):
+class SourceNames(Protocol):
     """Resolves the names that authors use: the assistant's own collections and models first, then
     the app's. Raises UnknownName."""
 
@@ -75,7 +75,7 @@ class Searcher:
     plugins: SearchPlugins
     settings: Settings
     scope: Scope
-    names: Names
+    names: SourceNames
     citation_index: CitationIndex
     channel: Channel
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -146,7 +146,7 @@ class Searcher:
         return result
 
     async def search_many(
-        self, requests: Sequence[SearchRequest], mode: Mode, source: Origin
+        self, requests: Sequence[SearchRequest], mode: _Mode, source: Origin
     ) -> list[SearchResult]:
         """Run all searches at the same time and return their results: with `all` every result in
         the order of the requests; with `any` the first that has items, or the first to end if none

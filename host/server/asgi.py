@@ -46,11 +46,11 @@ from groundhook.host.server.identity.keys import Key, KeyFile, Keyring, configur
 from groundhook.host.server.identity.secret import Secret
 from groundhook.host.server.identity.sessions import Sessions
 from groundhook.host.server.identity.tokens import Tokens
-from groundhook.host.server.limits import Limits
+from groundhook.host.server.limits import CallerLimits
 from groundhook.host.server.logs import Logs
 from groundhook.host.server.mcp.http import METADATA, PATH, open_mcp
 from groundhook.host.server.metrics import Metrics
-from groundhook.host.server.problems import Problem, Refused, Shape, problem_of, response
+from groundhook.host.server.problems import HttpProblem, Refused, Shape, problem_of, response
 from groundhook.host.server.serving import Call, Endpoint, Serving
 from groundhook.host.server.turns.turns import open_server_turns
 from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
@@ -135,7 +135,7 @@ async def open_serving(
     secure = settings.public_url.startswith("https:")
     sessions = Sessions(secret, settings.auth.session_h, secure=secure)
     tokens = Tokens(settings.auth.jwt, fetch_key_set)
-    limits = Limits(settings.limits)
+    limits = CallerLimits(settings.limits)
     async with (
         open_server_turns(host, settings.streams, logs.turn) as turns,
         open_mcp(host, settings, secret) as mcp,
@@ -169,7 +169,7 @@ def check_settings(settings: ServerSettings) -> None:
     """Raise ConfigError for settings with which no server can start."""
     configured(settings.auth.keys)
     Tokens(settings.auth.jwt, fetch_key_set)
-    Limits(settings.limits)
+    CallerLimits(settings.limits)
 
 
 def make_app(arguments: ServerArguments) -> Starlette:
@@ -346,7 +346,7 @@ async def _no_route(request: Request, exc: Exception) -> Response:
         detail += f"; there are {', '.join(map(_shown, of_openai))}"
     else:
         detail += " (GET / lists the endpoints)"
-    problem = Problem(code=code, detail=detail, headers=exc.headers or {})
+    problem = HttpProblem(code=code, detail=detail, headers=exc.headers or {})
     return response(problem, shape, request.scope.get("groundhook.request", ""))
 
 

@@ -36,12 +36,12 @@ class Connections:
     most: int
     head_s: float
     slow_s: float
-    open: set[Connection] = field(default_factory=set)
+    open: set[HttpConnection] = field(default_factory=set)
     # Those without a request under way, the longest waiting first.
-    waiting: dict[Connection, None] = field(default_factory=dict)
+    waiting: dict[HttpConnection, None] = field(default_factory=dict)
     _logged: float = -inf
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: HttpConnection) -> bool:
         """Count a new connection; where there are too many, the one that has waited longest for a
         request is closed. Returns False if all others have a request under way."""
         if len(self.open) >= self.most:
@@ -59,7 +59,7 @@ class Connections:
         self.open.add(connection)
         return True
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: HttpConnection) -> None:
         """Count a connection no longer."""
         self.open.discard(connection)
         self.waiting.pop(connection, None)
@@ -71,7 +71,7 @@ def most_connections(wanted: int) -> int:
     return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, int(soft * SHARE)))
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """One connection. Its deadline is that of the head of its next request, or while a request is
     under way and nothing more can be written, that of its reader."""
 

@@ -19,7 +19,7 @@ from groundhook.host.server.identity.client_addresses import (
     within,
 )
 from groundhook.host.server.logs import Logs
-from groundhook.host.server.problems import Problem, response
+from groundhook.host.server.problems import HttpProblem, response
 
 PROBES = frozenset({"/healthz", "/readyz"})  # whose callers know no name of the server
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -83,7 +83,7 @@ class EdgeMiddleware:
             ms = (time.perf_counter() - began) * 1000
             self._logs.request(scope, status, ms)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> HttpProblem | None:
         """Return why a request reaches no endpoint; None: it does."""
         # A proxy in front may see one request where the chunks end it and another one follows, so
         # the connection is closed (RFC 9112, 6.1).
@@ -91,13 +91,13 @@ class EdgeMiddleware:
             close = {"connection": "close"}
             if "content-length" in headers:
                 detail = "the request has both Content-Length and Transfer-Encoding"
-                return Problem(code="usage", detail=detail, headers=close)
+                return HttpProblem(code="usage", detail=detail, headers=close)
             if scope["http_version"] == "1.0":
                 detail = "a request of HTTP/1.0 has no Transfer-Encoding"
-                return Problem(code="usage", detail=detail, headers=close)
+                return HttpProblem(code="usage", detail=detail, headers=close)
         if not self._is_ours(headers.get("host", ""), scope["path"]):
             detail = "the server does not answer under this name (server.hosts lists others)"
-            return Problem(code="wrong_host", detail=detail)
+            return HttpProblem(code="wrong_host", detail=detail)
         return None
 
     def _is_ours(self, host: str, path: str) -> bool:

@@ -18,11 +18,11 @@ from groundhook.core.errors import ConfigError
 from groundhook.core.server_settings import LimitSettings
 from groundhook.host.server.problems import Refused
 
-Counted = Literal["requests", "turns", "sign-ins"]
+_Counted = Literal["requests", "turns", "sign-ins"]
 SIGN_INS = 10  # a minute and address
 
 
-class Limits:
+class CallerLimits:
     """Counts requests and turns a minute, and open streams."""
 
     def __init__(self, settings: LimitSettings) -> None:
@@ -36,7 +36,7 @@ class Limits:
                 f"server.limits.storage {settings.storage!r} cannot be used: {exc}"
             ) from exc
         self._windows = SlidingWindowCounterRateLimiter(storage)
-        self._items: dict[Counted, RateLimitItem] = {
+        self._items: dict[_Counted, RateLimitItem] = {
             "requests": RateLimitItemPerMinute(settings.requests_per_minute),
             "turns": RateLimitItemPerMinute(settings.turns_per_minute),
             "sign-ins": RateLimitItemPerMinute(SIGN_INS),
@@ -44,7 +44,7 @@ class Limits:
         self.streams = 0
         self._streams_of: Counter[str] = Counter()
 
-    async def count(self, what: Counted, caller: str) -> None:
+    async def count(self, what: _Counted, caller: str) -> None:
         """Count one more request, turn or sign-in of a person. Raises Refused above the limit."""
         item = self._items[what]
         if await self._windows.hit(item, what, caller):
@@ -61,7 +61,7 @@ class Limits:
             },
         )
 
-    async def remaining(self, what: Counted, caller: str) -> int:
+    async def remaining(self, what: _Counted, caller: str) -> int:
         """Return how many more are allowed in this minute."""
         _, remaining = await self._windows.get_window_stats(self._items[what], what, caller)
         return remaining

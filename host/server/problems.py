@@ -31,7 +31,7 @@ _PATH = re.compile(r"([A-Za-z_][\w.\[\]-]{0,200}): ", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemKind:
     """The meaning of a code: its status, its title, and a sentence for its page."""
 
     status: int
@@ -39,40 +39,50 @@ class Kind:
     about: str
 
 
-KINDS: Mapping[str, Kind] = {
-    "usage": Kind(400, "Invalid request", "The request is not one that the endpoint accepts."),
-    "unsupported_value": Kind(
+KINDS: Mapping[str, ProblemKind] = {
+    "usage": ProblemKind(
+        400, "Invalid request", "The request is not one that the endpoint accepts."
+    ),
+    "unsupported_value": ProblemKind(
         400, "Not offered", "The request is understood, but this server does not offer it."
     ),
-    "unauthenticated": Kind(
+    "unauthenticated": ProblemKind(
         401, "Not signed in", "The request has no key or token, or one that is not valid."
     ),
-    "not_permitted": Kind(403, "Not permitted", "The key does not have the scope that this needs."),
-    "needs_user": Kind(403, "A user is needed", "Chats belong to a user, and the key has none."),
-    "wrong_origin": Kind(
+    "not_permitted": ProblemKind(
+        403, "Not permitted", "The key does not have the scope that this needs."
+    ),
+    "needs_user": ProblemKind(
+        403, "A user is needed", "Chats belong to a user, and the key has none."
+    ),
+    "wrong_origin": ProblemKind(
         403, "Wrong origin", "A browser sent the request from a page of another site."
     ),
-    "unknown_name": Kind(404, "Not found", "It does not exist, or belongs to another user."),
-    "not_allowed": Kind(405, "Wrong method", "The address accepts other methods."),
-    "unknown_url": Kind(404, "No such address", "The server has no such address."),
-    "chat_busy": Kind(409, "The chat is busy", "A turn of the chat is under way."),
-    "idempotency_busy": Kind(
+    "unknown_name": ProblemKind(404, "Not found", "It does not exist, or belongs to another user."),
+    "not_allowed": ProblemKind(405, "Wrong method", "The address accepts other methods."),
+    "unknown_url": ProblemKind(404, "No such address", "The server has no such address."),
+    "chat_busy": ProblemKind(409, "The chat is busy", "A turn of the chat is under way."),
+    "idempotency_busy": ProblemKind(
         409, "Under way", "The first request with this Idempotency-Key has not begun its turn yet."
     ),
-    "too_large": Kind(413, "Too large", "The body is larger than the server accepts."),
-    "wrong_type": Kind(415, "Wrong type", "The body must be JSON in UTF-8, not compressed."),
-    "wrong_host": Kind(421, "Wrong host", "The server does not answer under this name."),
-    "idempotency_mismatch": Kind(
+    "too_large": ProblemKind(413, "Too large", "The body is larger than the server accepts."),
+    "wrong_type": ProblemKind(415, "Wrong type", "The body must be JSON in UTF-8, not compressed."),
+    "wrong_host": ProblemKind(421, "Wrong host", "The server does not answer under this name."),
+    "idempotency_mismatch": ProblemKind(
         422, "Another request", "The Idempotency-Key was used with another body or address."
     ),
-    "rate_limited": Kind(429, "Too many requests", "Try again after the time in Retry-After."),
-    "internal": Kind(500, "Internal error", "The server's log has the reason, by the id."),
-    "config": Kind(
+    "rate_limited": ProblemKind(
+        429, "Too many requests", "Try again after the time in Retry-After."
+    ),
+    "internal": ProblemKind(500, "Internal error", "The server's log has the reason, by the id."),
+    "config": ProblemKind(
         503, "Not available", "The assistant cannot be used at the moment; its files are invalid."
     ),
-    "storage": Kind(503, "Not available", "Stored data cannot be read or written now."),
-    "full": Kind(503, "Busy", "The server's limit of concurrent turns or open streams is reached."),
-    "draining": Kind(503, "Shutting down", "The server is about to stop."),
+    "storage": ProblemKind(503, "Not available", "Stored data cannot be read or written now."),
+    "full": ProblemKind(
+        503, "Busy", "The server's limit of concurrent turns or open streams is reached."
+    ),
+    "draining": ProblemKind(503, "Shutting down", "The server is about to stop."),
 }
 UNAVAILABLE = "this assistant cannot be used at the moment"
 INTERNAL = "something went wrong on the server"
@@ -97,7 +107,7 @@ class WrongRequest(UsageError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class HttpProblem:
     """An error in the form for a client."""
 
     code: str
@@ -111,38 +121,40 @@ class Problem:
         return KINDS[self.code].status
 
 
-def problem_of(error: BaseException) -> Problem:
+def problem_of(error: BaseException) -> HttpProblem:
     """Return what a client may know about an error."""
     match error:
         case Refused():
-            return Problem(code=error.code, detail=_sentence(error), headers=error.headers)
+            return HttpProblem(code=error.code, detail=_sentence(error), headers=error.headers)
         case UnknownName():  # the hint would list names that the caller may not know
-            return Problem(code="unknown_name", detail=error.message)
+            return HttpProblem(code="unknown_name", detail=error.message)
         case NotSupported():
-            return Problem(code="unsupported_value", detail=_sentence(error))
+            return HttpProblem(code="unsupported_value", detail=_sentence(error))
         case UsageError():
-            return Problem(code="usage", detail=_sentence(error))
+            return HttpProblem(code="usage", detail=_sentence(error))
         case ChatBusy():
-            return Problem(code="chat_busy", detail=error.message, more={"turn_id": error.turn_id})
+            return HttpProblem(
+                code="chat_busy", detail=error.message, more={"turn_id": error.turn_id}
+            )
         case RequestRepeated():
-            return Problem(code="idempotency_busy", detail=_sentence(error))
+            return HttpProblem(code="idempotency_busy", detail=_sentence(error))
         case TooManyTurns():
-            return Problem(
+            return HttpProblem(
                 code="full", detail="too many turns are under way", headers={"retry-after": "2"}
             )
         case StorageError():
-            return Problem(code="storage", detail="stored data cannot be used at the moment")
+            return HttpProblem(code="storage", detail="stored data cannot be used at the moment")
         case ConfigError() | ModelNotConfigured():
-            return Problem(code="config", detail=UNAVAILABLE)
+            return HttpProblem(code="config", detail=UNAVAILABLE)
         case _:
-            return Problem(code="internal", detail=INTERNAL)
+            return HttpProblem(code="internal", detail=INTERNAL)
 
 
 def _sentence(error: HostError) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def response(problem: Problem, shape: Shape, request_id: str) -> Response:
+def response(problem: HttpProblem, shape: Shape, request_id: str) -> Response:
     """Return the response for an error, in the format of the endpoint."""
     headers = dict(problem.headers)
     if problem.status == 401:
@@ -164,7 +176,7 @@ def response(problem: Problem, shape: Shape, request_id: str) -> Response:
     return JSONResponse(document, kind.status, headers, media_type="application/problem+json")
 
 
-def _openai(problem: Problem) -> dict[str, Any]:
+def _openai(problem: HttpProblem) -> dict[str, Any]:
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     kind = "server_error" if problem.status >= 500 else "invalid_request_error"
     code = "model_not_found" if problem.code == "unknown_name" else problem.code

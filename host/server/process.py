@@ -20,7 +20,7 @@ from uvicorn.supervisors import Multiprocess
 from groundhook.core.errors import ConfigError, UsageError
 from groundhook.core.server_settings import ServerSettings
 from groundhook.host.server.asgi import ServerArguments, check_settings, make_app
-from groundhook.host.server.connections import Connection, Connections, most_connections
+from groundhook.host.server.connections import Connections, HttpConnection, most_connections
 from groundhook.host.server.identity.caller import ALL_SCOPES
 from groundhook.host.server.identity.client_addresses import is_loopback
 from groundhook.host.server.identity.keys import (
@@ -39,7 +39,7 @@ BACKLOG = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
-class Address:
+class ServerAddress:
     """The address of the server. `key` is the key for this machine; "" where it is not accepted,
     for the reason `why_no_key`, or where no key is needed, without a reason. `key_file` has the
     key, or had it while it was accepted; None if there is no such file. `other_keys`: there are
@@ -72,7 +72,7 @@ def serve(
     folder: Path,
     state: Path,
     settings: ServerSettings,
-    on_listening: Callable[[Address], None],
+    on_listening: Callable[[ServerAddress], None],
     *,
     reload: bool = False,
     certificate: Path | None = None,
@@ -100,7 +100,7 @@ def serve(
     with sock:
         port = sock.getsockname()[1]
         on_listening(
-            Address(
+            ServerAddress(
                 host=settings.host,
                 port=port,
                 secure=certificate is not None,
@@ -136,7 +136,7 @@ def config_of(arguments: ServerArguments, settings: ServerSettings) -> uvicorn.C
         proxy_headers=False,
         server_header=False,
         ws="none",
-        http=partial(Connection, connections),  # type: ignore[arg-type]
+        http=partial(HttpConnection, connections),  # type: ignore[arg-type]
         lifespan="on",
         timeout_graceful_shutdown=int(settings.drain_s) + LAST_RESORT_S,
         h11_max_incomplete_event_size=HEADER_BYTES,

@@ -42,7 +42,7 @@ from groundhook.core.types.turn import (
 )
 from groundhook.host.server.problems import Refused, WrongRequest
 
-Model = TypeVar("Model", bound=Value)
+_Model = TypeVar("_Model", bound=Value)
 
 DEEPEST = 60
 MOST_SOURCES = 20
@@ -195,8 +195,8 @@ def _shorten(text: str) -> str:
 
 
 def validate_body(
-    model: type[Model], value: Any, place: str = ""
-) -> tuple[Model, list[UnknownKey]]:
+    model: type[_Model], value: Any, place: str = ""
+) -> tuple[_Model, list[UnknownKey]]:
     """Validate a body, or its part at `place`, as a model; return it and the keys that nothing
     reads. Raises UsageError."""
     if not isinstance(value, Mapping):
@@ -211,7 +211,7 @@ def validate_body(
         ) from None
 
 
-def validate_strictly(model: type[Model], value: Any) -> Model:
+def validate_strictly(model: type[_Model], value: Any) -> _Model:
     """Validate a body as a model. Raises UsageError, also for a key that nothing reads."""
     made, unknown = validate_body(model, value)
     if unknown:

@@ -28,7 +28,7 @@ from groundhook.host.server.identity.caller import Caller, SignIn
 from groundhook.host.server.identity.client_addresses import is_loopback, network
 from groundhook.host.server.identity.keys import Keyring
 from groundhook.host.server.identity.sessions import Sessions
-from groundhook.host.server.limits import Limits
+from groundhook.host.server.limits import CallerLimits
 from groundhook.host.server.mcp.http import McpEndpoint
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import Refused, Shape
@@ -58,7 +58,7 @@ class Serving:
     sign_in: SignIn
     keys: Keyring
     sessions: Sessions
-    limits: Limits
+    limits: CallerLimits
     metrics: Metrics
     readers: ReaderPool  # of what browsers are shown
     endpoints: Sequence[Endpoint] = ()
@@ -72,7 +72,7 @@ class Serving:
     def __post_init__(self) -> None:
         self.store = StoreHealth(self.host, self.settings.limits.message_kb * 1024)
 
-    def has(self, part: Part) -> bool:
+    def has(self, part: ServerPart) -> bool:
         """Return whether a part of the server is switched on."""
         return not part or bool(getattr(self.settings, part).enabled)
 
@@ -256,8 +256,8 @@ class Call:
         scope.cancel()
 
 
-Part = Literal["", "openai", "mcp", "chats", "page"]
-Handler = Callable[[Call], Awaitable[ASGIApp]]
+ServerPart = Literal["", "openai", "mcp", "chats", "page"]
+EndpointHandler = Callable[[Call], Awaitable[ASGIApp]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,11 +269,11 @@ class Endpoint:
 
     method: str
     path: str
-    handler: Handler
+    handler: EndpointHandler
     about: str
     scope: ServerScope | None = None
     open: bool = False
-    part: Part = ""
+    part: ServerPart = ""
     shape: Shape = "problem"
     body: type[Value] | None = None
     answer: type[Value] | None = None

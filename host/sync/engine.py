@@ -23,7 +23,7 @@ import anyio.to_thread
 from groundhook.core.errors import HostError, SourceError, SourceMalformed, UsageError
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.ports import Clock
-from groundhook.core.sync_source import Documents, SyncBatch, SyncRecord, SyncSource
+from groundhook.core.sync_source import DocumentsByCollection, SyncBatch, SyncRecord, SyncSource
 from groundhook.core.tool_ports import Collections
 from groundhook.core.types.collection_queries import CollectionDocument
 from groundhook.core.types.filters import DOCUMENT
@@ -34,7 +34,7 @@ from groundhook.core.types.sync import (
     SyncStatus,
 )
 from groundhook.host.sync.lock import alone, holder
-from groundhook.host.sync.state import Known, Past, Place, Places, Run, SyncState
+from groundhook.host.sync.state import DocumentPlace, Known, Past, Places, SyncRun, SyncState
 
 EVERYTHING_AFTER = timedelta(hours=24)  # only complete listings show what a source removed
 MISSING = 0.02  # share of the records that a source counts which a complete listing may lack
@@ -46,7 +46,7 @@ _PREPARED = 4  # records that read more at a time
 
 T = TypeVar("T")
 
-Progress = Callable[[SyncProgress], object]
+_Progress = Callable[[SyncProgress], object]
 
 
 class SyncEngine:
@@ -93,7 +93,7 @@ class SyncEngine:
         *,
         full: bool = False,
         force: bool = False,
-        progress: Progress | None = None,
+        progress: _Progress | None = None,
     ) -> SyncReport:
         """Synchronise a toolkit. `full`: list everything from the beginning and put all documents
         again; `force`: remove all documents that no longer exist, however many. Raises SourceError,
@@ -138,7 +138,7 @@ class _Sync:
     collections: Collections
     state: SyncState
     now: Clock
-    progress: Progress | None
+    progress: _Progress | None
     again: bool
     force: bool
     report: SyncReport = field(init=False)
@@ -168,7 +168,7 @@ class _Sync:
 
     # ---- reading
 
-    def _resumable(self, past: Past) -> Run | None:
+    def _resumable(self, past: Past) -> SyncRun | None:
         run = past.run
         if run is None or not run.position or not self._is_recent(run.begun_at):
             return None
@@ -180,7 +180,7 @@ class _Sync:
         known = await _in_thread(self.state.count, self.toolkit)
         return "changes" if await self.source.lists_changes(past.watermark, known) else "full"
 
-    async def _begin(self, past: Past, mode: SyncMode) -> Run:
+    async def _begin(self, past: Past, mode: SyncMode) -> SyncRun:
         # Requested before the records are read: a record that changes meanwhile is read again next
         # time.
         newest = await self.source.newest()
@@ -190,7 +190,7 @@ class _Sync:
     def _is_recent(self, moment: str) -> bool:
         return bool(moment) and self.now() - datetime.fromisoformat(moment) < EVERYTHING_AFTER
 
-    async def _read_all(self, run: Run, since: str) -> int:
+    async def _read_all(self, run: SyncRun, since: str) -> int:
         """Read and put the listing from the run's position on; return the source's count."""
         position, done = run.position, await _in_thread(self.state.seen, self.toolkit, run)
         while True:
@@ -214,7 +214,7 @@ class _Sync:
 
     # ---- putting
 
-    async def _put(self, run: Run, batch: SyncBatch) -> None:
+    async def _put(self, run: SyncRun, batch: SyncBatch) -> None:
         """Put the documents of a part's new and changed records, and enter the part as done."""
         records = {record.id: record for record in batch.records}
         known = await _in_thread(self.state.known, self.toolkit, records)
@@ -240,7 +240,7 @@ class _Sync:
     async def _still_there(self, places: Mapping[str, Places]) -> set[str]:
         """Return the records all of whose documents the index still has: it may have lost some.
         Where it has, all of the collection's are put again."""
-        owners: defaultdict[Place, dict[str, str]] = defaultdict(dict)
+        owners: defaultdict[DocumentPlace, dict[str, str]] = defaultdict(dict)
         for id, documents in places.items():
             for place, ids in documents.items():
                 owners[place].update(dict.fromkeys(ids, id))
@@ -255,7 +255,7 @@ class _Sync:
         return there
 
     async def _put_changed(
-        self, run: Run, records: Mapping[str, SyncRecord], known: Mapping[str, Known]
+        self, run: SyncRun, records: Mapping[str, SyncRecord], known: Mapping[str, Known]
     ) -> dict[str, Known]:
         """Put the documents of records, remove those that they no longer have, and return what is
         known of them now."""
@@ -298,7 +298,7 @@ class _Sync:
 
     # ---- removing
 
-    async def _remove_unseen(self, run: Run, total: int) -> None:
+    async def _remove_unseen(self, run: SyncRun, total: int) -> None:
         """Remove the records that a complete listing did not have. Raises SourceMalformed for a
         listing that was not complete, UsageError if too many are gone."""
         seen = await _in_thread(self.state.seen, self.toolkit, run)
@@ -337,7 +337,7 @@ class _Sync:
         others. A document that has moved to another record is among those to `keep`, or the state
         has it."""
         kept = {(place, id) for at in keep for place, ids in at.items() for id in ids}
-        wanted: dict[Place, list[str]] = defaultdict(list)
+        wanted: dict[DocumentPlace, list[str]] = defaultdict(list)
         for at in places:
             for place, ids in at.items():
                 wanted[place] += [id for id in ids if (place, id) not in kept]
@@ -366,29 +366,31 @@ async def _prepare(records: Iterable[SyncRecord]) -> None:
                     tasks.start_soon(one, record.prepare)
 
 
-def _places(made: Documents) -> dict[Place, list[str]]:
-    places: dict[Place, list[str]] = {}
+def _places(made: DocumentsByCollection) -> dict[DocumentPlace, list[str]]:
+    places: dict[DocumentPlace, list[str]] = {}
     for collection, documents in made.items():
         for document in documents:
             places.setdefault((collection, document.tenant), []).append(document.id)
     return places
 
 
-def _joined(one: Places, other: Places) -> dict[Place, list[str]]:
+def _joined(one: Places, other: Places) -> dict[DocumentPlace, list[str]]:
     return {
         place: sorted({*one.get(place, ()), *other.get(place, ())})
         for place in dict.fromkeys((*one, *other))
     }
 
 
-def _subtract(one: Places, other: Places) -> dict[Place, list[str]]:
+def _subtract(one: Places, other: Places) -> dict[DocumentPlace, list[str]]:
     return {
         place: [id for id in ids if id not in set(other.get(place, ()))]
         for place, ids in one.items()
     }
 
 
-def _by_collection(made: Mapping[str, Documents]) -> dict[str, list[CollectionDocument]]:
+def _by_collection(
+    made: Mapping[str, DocumentsByCollection],
+) -> dict[str, list[CollectionDocument]]:
     found: defaultdict[str, list[CollectionDocument]] = defaultdict(list)
     for documents in made.values():
         for collection, each in documents.items():

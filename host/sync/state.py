@@ -40,8 +40,8 @@ pragma user_version = {VERSION};
 commit;
 """
 
-Place = tuple[str, str]  # a collection and a tenant
-Places = Mapping[Place, Sequence[str]]  # → ids of documents
+DocumentPlace = tuple[str, str]  # a collection and a tenant
+Places = Mapping[DocumentPlace, Sequence[str]]  # → ids of documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Known:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class SyncRun:
     """A sync that has begun. `watermark` becomes the toolkit's when it ends."""
 
     number: int
@@ -72,7 +72,7 @@ class Past:
     source: str
     watermark: str
     listed_at: str
-    run: Run | None
+    run: SyncRun | None
 
 
 class SyncState:
@@ -122,7 +122,7 @@ class SyncState:
         if row is None:
             return Past(source="", watermark="", listed_at="", run=None)
         source, watermark, listed_at, number, mode, position, begun_at, next_watermark = row
-        run = Run(
+        run = SyncRun(
             number=number,
             mode=mode,
             position=position,
@@ -133,7 +133,7 @@ class SyncState:
             source=source, watermark=watermark, listed_at=listed_at, run=run if mode else None
         )
 
-    def begin(self, toolkit: str, source: str, mode: SyncMode, watermark: str, at: str) -> Run:
+    def begin(self, toolkit: str, source: str, mode: SyncMode, watermark: str, at: str) -> SyncRun:
         """Enter the beginning of a sync, in place of an interrupted one."""
         with self._transaction() as db:
             db.execute("insert or ignore into syncs (toolkit) values (?)", [toolkit])
@@ -151,7 +151,7 @@ class SyncState:
                     "toolkit": toolkit,
                 },
             ).fetchone()
-        return Run(number=number, mode=mode, position="", begun_at=at, watermark=watermark)
+        return SyncRun(number=number, mode=mode, position="", begun_at=at, watermark=watermark)
 
     def known(self, toolkit: str, ids: Iterable[str]) -> dict[str, Known]:
         """Return those of the records that are known."""
@@ -166,7 +166,7 @@ class SyncState:
             for id, digest, documents, last in rows
         }
 
-    def expect(self, toolkit: str, run: Run, records: Mapping[str, Places]) -> None:
+    def expect(self, toolkit: str, run: SyncRun, records: Mapping[str, Places]) -> None:
         """Enter where documents of records are, or will be in a moment; their digests are unknown
         until `keep`."""
         self._write(
@@ -176,7 +176,7 @@ class SyncState:
     def keep(
         self,
         toolkit: str,
-        run: Run,
+        run: SyncRun,
         records: Mapping[str, Known],
         same: Sequence[str],
         position: str,
@@ -192,7 +192,7 @@ class SyncState:
             )
             db.execute("update syncs set position = ? where toolkit = ?", [position, toolkit])
 
-    def seen(self, toolkit: str, run: Run) -> int:
+    def seen(self, toolkit: str, run: SyncRun) -> int:
         """Return how many records this sync has read."""
         with self._transaction() as db:
             return int(
@@ -207,7 +207,7 @@ class SyncState:
         with self._transaction() as db:
             return _count(db, toolkit)
 
-    def unseen(self, toolkit: str, run: Run, *, twice: bool = False) -> dict[str, Places]:
+    def unseen(self, toolkit: str, run: SyncRun, *, twice: bool = False) -> dict[str, Places]:
         """Return the records that this sync has not read, with their documents. `twice`: those that
         the last complete listing did not have either."""
         before = "(select listed_run from syncs where toolkit = :toolkit)" if twice else ":run"
@@ -220,7 +220,7 @@ class SyncState:
 
     def shared(
         self, toolkit: str, documents: Places, apart: Sequence[str]
-    ) -> set[tuple[Place, str]]:
+    ) -> set[tuple[DocumentPlace, str]]:
         """Return those of the documents that records other than those `apart` have as well. The
         digests of these records are unknown from now on: which of them was put last is too."""
         wanted = {(place, id) for place, ids in documents.items() for id in ids}
@@ -255,7 +255,7 @@ class SyncState:
                 [toolkit, json.dumps(list(ids))],
             )
 
-    def succeed(self, toolkit: str, run: Run, at: str) -> None:
+    def succeed(self, toolkit: str, run: SyncRun, at: str) -> None:
         """Enter the successful end of a sync."""
         with self._transaction() as db:
             db.execute(
@@ -276,7 +276,7 @@ class SyncState:
                 [error, at, resumable, toolkit],
             )
 
-    def _write(self, toolkit: str, run: Run, records: Mapping[str, Known]) -> None:
+    def _write(self, toolkit: str, run: SyncRun, records: Mapping[str, Known]) -> None:
         with self._transaction() as db:
             _enter(db, toolkit, run, records)
 
@@ -320,7 +320,9 @@ class SyncState:
         return db
 
 
-def _enter(db: sqlite3.Connection, toolkit: str, run: Run, records: Mapping[str, Known]) -> None:
+def _enter(
+    db: sqlite3.Connection, toolkit: str, run: SyncRun, records: Mapping[str, Known]
+) -> None:
     db.executemany(
         "insert into records (toolkit, id, digest, documents, run) values (?, ?, ?, ?, ?)"
         " on conflict (toolkit, id) do update set digest = excluded.digest,"
@@ -341,5 +343,5 @@ def _dumped(places: Places) -> str:
     return json.dumps([[*place, list(ids)] for place, ids in places.items()])
 
 
-def _loaded(text: str) -> dict[Place, list[str]]:
+def _loaded(text: str) -> dict[DocumentPlace, list[str]]:
     return {(collection, tenant): ids for collection, tenant, ids in json.loads(text)}

@@ -26,7 +26,7 @@ _FINDING = ("message", "code", "file", "line", "column", "hint")
 
 
 @dataclass
-class Requests:
+class TurnRequests:
     """The requests of a turn: searches as the sources received them, and model calls with their
     connector."""
 
@@ -34,7 +34,7 @@ class Requests:
     models: list[tuple[str, ModelCall]] = field(default_factory=list)
 
 
-def answer_of(events: Sequence[Event], requests: Requests) -> dict[str, Any]:
+def answer_of(events: Sequence[Event], requests: TurnRequests) -> dict[str, Any]:
     """Return {content, citations, searches, messages, certainty, data, metadata, model_calls,
     warnings, error, events}."""
     end = next((event for event in events if isinstance(event, StreamEnd)), StreamEnd())

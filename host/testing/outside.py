@@ -17,7 +17,7 @@ from groundhook.core.types.servers import ServerMethod
 from groundhook.core.types.web import WebAnswer
 from groundhook.host.config.packages import App
 from groundhook.host.testing.cassette import joined, lines
-from groundhook.host.testing.tape import Answer, Tape
+from groundhook.host.testing.tape import Tape, TapedAnswer
 from groundhook.host.web_client.clients import WebClients
 
 PRIVATE = frozenset({"set-cookie", "date"})  # headers of an answer that are not recorded
@@ -43,7 +43,7 @@ class TapedServers:
             if tools is not None:
                 return {"tools": tools}
 
-        async def real() -> Answer:
+        async def real() -> TapedAnswer:
             return {"result": await self.real.ask(server, method, params)}
 
         request = {"server": server, "method": method, "params": dict(params)}
@@ -62,7 +62,7 @@ class TapedRecords:
     real: Records
 
     async def records(self, query: RecordQuery, scope: Scope, /) -> list[dict[str, Any]]:
-        async def real() -> Answer:
+        async def real() -> TapedAnswer:
             return {"records": await self.real.records(query, scope)}
 
         identity = scope.identity.model_dump(exclude_defaults=True)
@@ -121,7 +121,7 @@ class _TapedClient:
         body: str | bytes | None = None,
         json: Any = None,
     ) -> WebAnswer:
-        async def real() -> Answer:
+        async def real() -> TapedAnswer:
             client = self.clients.of(self.settings)
             answer = await client.request(
                 method, url, headers=headers, query=query, body=body, json=json
@@ -152,14 +152,14 @@ class _TapedClient:
         )
 
 
-def _recorded_body(body: bytes) -> Answer:
+def _recorded_body(body: bytes) -> TapedAnswer:
     try:
         return {"text": lines(body.decode("utf-8"))}
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(body).decode("ascii")}
 
 
-def _body(answer: Answer) -> bytes:
+def _body(answer: TapedAnswer) -> bytes:
     return (
         base64.b64decode(answer["base64"])
         if "base64" in answer

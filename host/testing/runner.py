@@ -26,7 +26,7 @@ from groundhook.host.config.package import Package
 from groundhook.host.testing.cassette import SUFFIX, Cassette
 from groundhook.host.testing.stage import Stage
 
-Status = Literal["passed", "failed", "skipped"]
+_Status = Literal["passed", "failed", "skipped"]
 ENDINGS = (".test.ts", ".test.js")
 
 
@@ -38,7 +38,7 @@ class Result:
     assistant: str
     file: str
     name: str
-    status: Status
+    status: _Status
     place: Place
     fault: Fault | None = None
     duration_ms: float = 0.0

@@ -41,7 +41,7 @@ from groundhook.host.config.trial import Trial
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.single_lines import problem_line
 from groundhook.host.search.searcher import SearchPlugins
-from groundhook.host.testing.answer import Requests, answer_of
+from groundhook.host.testing.answer import TurnRequests, answer_of
 from groundhook.host.testing.canned import ANY, CannedSource
 from groundhook.host.testing.cassette import Cassette, NotRecorded
 from groundhook.host.testing.outside import TapedRecords, TapedServers, TapedWeb, declared_tools
@@ -98,14 +98,14 @@ class Stage:
         wanted = _parse_options(options)
         if not isinstance(message, (str, list)):
             raise UsageError("turn: the message must be text or a list of messages {role, content}")
-        requests = Requests()
+        requests = TurnRequests()
         return answer_of(await self.run(message, wanted, requests), requests)
 
     async def run(
         self,
         message: str | Sequence[Any],
         wanted: TurnArguments,
-        requests: Requests,
+        requests: TurnRequests,
         *,
         trial: Trial | None = None,
     ) -> list[Event]:
@@ -144,7 +144,7 @@ class Stage:
         else:
             self.console.append(f"warning: {f'{place}: ' if place else ''}{message}")
 
-    def _make_runtime(self, wanted: TurnArguments, requests: Requests) -> Runtime:
+    def _make_runtime(self, wanted: TurnArguments, requests: TurnRequests) -> Runtime:
         """Return the host's runtime with recordings in place of sources and models, and with the
         answers that the options of this turn give."""
         real, cassette = self.host.runtime, self.cassette
@@ -216,7 +216,7 @@ class WatchedSource:
     """A `Handler` whose requests are kept for the answer of the test."""
 
     of: Handler
-    requests: Requests
+    requests: TurnRequests
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         self.requests.searches.append(request)
@@ -253,7 +253,7 @@ class WatchedModel:
 
     id: str
     of: Connector
-    requests: Requests
+    requests: TurnRequests
 
     def stream(self, call: ModelCall, /) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
         self.requests.models.append((self.id, call))

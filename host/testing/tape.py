@@ -18,7 +18,7 @@ from groundhook.core import errors
 from groundhook.core.errors import HostError
 from groundhook.host.testing.cassette import Cassette
 
-Answer = dict[str, Any]
+TapedAnswer = dict[str, Any]
 
 
 def _kinds(of: type[HostError]) -> dict[str, type[HostError]]:
@@ -39,8 +39,8 @@ class Tape:
     moment: str = ""
 
     async def ask(
-        self, call: str, request: Mapping[str, Any], real: Callable[[], Awaitable[Answer]]
-    ) -> Answer:
+        self, call: str, request: Mapping[str, Any], real: Callable[[], Awaitable[TapedAnswer]]
+    ) -> TapedAnswer:
         """Return the recorded or real answer to a call. Raises the error of the real call, or
         NotRecorded."""
         key = self.request(request)
@@ -63,7 +63,7 @@ class Tape:
         return {**fields, "now": self.moment} if self.moment else fields
 
 
-async def replay(answer: Answer) -> Answer:
+async def replay(answer: TapedAnswer) -> TapedAnswer:
     """Return a recorded answer, raise its error, or never return if the call was cancelled."""
     # Lets other tasks run, as a real call does.
     await anyio.lowlevel.checkpoint()
@@ -74,7 +74,7 @@ async def replay(answer: Answer) -> Answer:
     return answer
 
 
-def failure(exc: HostError) -> Answer:
+def failure(exc: HostError) -> TapedAnswer:
     """Return an error in the form in which it is recorded."""
     fields = {"code": exc.code, "message": exc.message, "hint": exc.hint}
     return {"error": {key: value for key, value in fields.items() if value}}

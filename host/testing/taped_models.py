@@ -15,7 +15,7 @@ from groundhook.core.ports import Connector, Delta, Finished, ModelCall, TextDel
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.turn import Usage
 from groundhook.host.testing.cassette import joined, lines
-from groundhook.host.testing.tape import Answer, Tape, failure, replay
+from groundhook.host.testing.tape import Tape, TapedAnswer, failure, replay
 
 PIECE = 8  # characters: smaller than a citation marker, so that markers are split across deltas
 
@@ -74,7 +74,7 @@ class _DeltaRecorder:
     """The deltas of an answer and its end; an answer that was left early is cancelled."""
 
     deltas: list[Delta] = field(default_factory=list)
-    ended: Answer = field(default_factory=lambda: {"cancelled": True})
+    ended: TapedAnswer = field(default_factory=lambda: {"cancelled": True})
     began: bool = False
 
     async def record(self, deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta]:
@@ -105,9 +105,9 @@ def model_call(connector: str, call: ModelCall) -> dict[str, Any]:
     }
 
 
-def _join_deltas(deltas: Sequence[Delta]) -> Answer:
+def _join_deltas(deltas: Sequence[Delta]) -> TapedAnswer:
     """Return the deltas of an answer, joined."""
-    answer: Answer = {}
+    answer: TapedAnswer = {}
     if text := "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)):
         answer["text"] = lines(text)
     tools = sorted(

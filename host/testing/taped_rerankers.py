@@ -9,7 +9,7 @@ from typing import Any
 from groundhook.core.ports import Ranked, Reranker, Scope
 from groundhook.core.settings import RerankSettings
 from groundhook.core.types.search import Item
-from groundhook.host.testing.tape import Answer, Tape
+from groundhook.host.testing.tape import Tape, TapedAnswer
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class TapedReranker:
     async def rerank(
         self, query: str, items: Sequence[Item], options: RerankSettings, scope: Scope, /
     ) -> Sequence[Ranked]:
-        async def real() -> Answer:
+        async def real() -> TapedAnswer:
             ranked = await self.real.rerank(query, items, options, scope)
             return {"ranked": [{"index": each.index, "score": each.score} for each in ranked]}
 

@@ -17,7 +17,7 @@ from groundhook.core.types.search import (
     Table,
 )
 from groundhook.host.testing.cassette import joined, lines
-from groundhook.host.testing.tape import Answer, Tape
+from groundhook.host.testing.tape import Tape, TapedAnswer
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TapedSource:
     real: Handler
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
-        async def real() -> Answer:
+        async def real() -> TapedAnswer:
             return recorded_found(await self.real.search(request, scope))
 
         fields = request.model_dump(mode="json", exclude={"type"}, exclude_none=True)
@@ -49,7 +49,7 @@ class TapedDocuments:
     async def fetch_document(
         self, collection: str, document_id: str, scope: Scope, /
     ) -> SourceResult:
-        async def real() -> Answer:
+        async def real() -> TapedAnswer:
             return recorded_found(await self.real.fetch_document(collection, document_id, scope))
 
         request = {
@@ -60,11 +60,11 @@ class TapedDocuments:
         return found_of(await self.tape.ask("document", request, real))
 
 
-def recorded_found(found: SourceResult) -> Answer:
+def recorded_found(found: SourceResult) -> TapedAnswer:
     """Return the result of a source in the form in which it is recorded."""
     tables = list({item.row.table.id: item.row.table for item in found.items if item.row}.values())
     places = {table.id: place for place, table in enumerate(tables)}
-    answer: Answer = {"items": [_record_item(item, places) for item in found.items]}
+    answer: TapedAnswer = {"items": [_record_item(item, places) for item in found.items]}
     if tables:
         answer["tables"] = [
             table.model_dump(mode="json", exclude_defaults=True) for table in tables
@@ -82,7 +82,7 @@ def recorded_found(found: SourceResult) -> Answer:
     return answer
 
 
-def found_of(answer: Answer) -> SourceResult:
+def found_of(answer: TapedAnswer) -> SourceResult:
     """Return the result of a recording that `recorded_found` made."""
     nodes = answer.get("graph_nodes")
     tables = [Table.model_validate(table) for table in answer.get("tables", ())]
@@ -97,7 +97,7 @@ def found_of(answer: Answer) -> SourceResult:
     )
 
 
-def _record_item(item: Item, tables: Mapping[str, int]) -> Answer:
+def _record_item(item: Item, tables: Mapping[str, int]) -> TapedAnswer:
     raw = {"key": item.key, **item.model_dump(mode="json", exclude_defaults=True)}
     if item.row:
         raw["row"] = {"table": tables[item.row.table.id], "cells": list(item.row.cells)}

@@ -13,7 +13,7 @@ from groundhook.core.errors import ConfigError, HookReturnInvalid, UnknownName
 from groundhook.core.types.events import Warned
 from groundhook.core.types.tools import TOOL_NAME
 from groundhook.host.config.packages import App
-from groundhook.host.tools.offers import Offer
+from groundhook.host.tools.offers import ToolOffer
 from groundhook.host.tools.server import schema_check, schema_trouble
 from groundhook.host.tools.toolbox import Toolbox
 
@@ -43,9 +43,9 @@ class ChosenTools:
                 toolkits.append(entry)
         return ChosenTools(tuple(toolkits), named)
 
-    def pick(self, toolbox: Toolbox) -> tuple[list[Offer], list[str]]:
+    def pick(self, toolbox: Toolbox) -> tuple[list[ToolOffer], list[str]]:
         """Return the named tools of a toolbox, and the names that it does not have."""
-        picked: dict[str, Offer] = {}
+        picked: dict[str, ToolOffer] = {}
         missing: list[str] = []
         for name, changed in self.named.items():
             offer = toolbox.find(name)
@@ -104,7 +104,7 @@ def _parse_function(entry: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     return {key: function[key] for key in _KEYS if key in function}
 
 
-def _change_tool(offer: Offer, changed: Mapping[str, Any]) -> Offer:
+def _change_tool(offer: ToolOffer, changed: Mapping[str, Any]) -> ToolOffer:
     """Return a tool with another description or schema for the model. Arguments are validated
     against both schemas."""
     if not changed:

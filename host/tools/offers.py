@@ -26,7 +26,7 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offer:
+class ToolOffer:
     """A tool as it is offered to models. `schema` is in the format of OpenAI's chat completions
     API. `check` validates the arguments and returns them in the form for `run`; it raises
     ValueError with a text for the model. With `slow_check` it may take long: the schema or the
@@ -102,7 +102,7 @@ class Offer:
 
 
 # Makes the scope of a call, given the offer, the id of the call, and the list for its warnings.
-ScopeOf = Callable[[Offer, str, list[str]], ToolScope]
+ScopeOf = Callable[[ToolOffer, str, list[str]], ToolScope]
 
 
 class WrongArguments(ValueError):

@@ -15,12 +15,12 @@ from pydantic_core import to_jsonable_python
 from groundhook.core.tool_ports import ToolScope
 from groundhook.core.types.base import dotted, validate_known, validation_problems
 from groundhook.core.types.tools import Tool
-from groundhook.host.tools.offers import Offer, ToolAnswer, wrong_arguments
+from groundhook.host.tools.offers import ToolAnswer, ToolOffer, wrong_arguments
 
 
-def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) -> Offer:
+def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) -> ToolOffer:
     """Return a tool of the host or of a toolkit as it is offered, under another `name` or with
-    another description if they are given; `more` are fields of `Offer`."""
+    another description if they are given; `more` are fields of `ToolOffer`."""
     closed = tool.arguments.model_config.get("extra") != "allow"
     parameters = _make_parameters(tool.arguments)
 
@@ -65,7 +65,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
         # Validators of plug-ins and programs may block.
         "slow_check": not tool.arguments.__module__.startswith("groundhook."),
     }
-    return Offer(
+    return ToolOffer(
         schema={"type": "function", "function": function},
         tool=tool.name,
         check=check,

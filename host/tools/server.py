@@ -11,12 +11,12 @@ from groundhook.core.ports import ToolServers
 from groundhook.core.tool_ports import ToolScope
 from groundhook.host.tools.mcp.servers import Toolset, toolset
 from groundhook.host.tools.mcp.shapes import attachments_of, unread_of, value_of
-from groundhook.host.tools.offers import Offer, ToolAnswer, wrong_arguments
+from groundhook.host.tools.offers import ToolAnswer, ToolOffer, wrong_arguments
 
 
 async def server_tools(
     servers: ToolServers, wanted: Mapping[str, Collection[str]], called: Mapping[str, str]
-) -> tuple[list[Offer], Mapping[str, HostError]]:
+) -> tuple[list[ToolOffer], Mapping[str, HostError]]:
     """Return the tools of MCP servers, and the errors of servers that did not list theirs. `wanted`
     maps full ids to the tools to offer (empty: all), `called` to the servers' names for models and
     outcomes."""
@@ -26,7 +26,7 @@ async def server_tools(
 
 def _make_offer(
     servers: ToolServers, found: Toolset, schema: Mapping[str, Any], called: Mapping[str, str]
-) -> Offer:
+) -> ToolOffer:
     function = schema["function"]
     server, tool = found.names[function["name"]].server, found.names[function["name"]].tool
 
@@ -40,7 +40,7 @@ def _make_offer(
         # The structured content repeats the texts of a result, and nothing else of it.
         return ToolAnswer(result=value, text=f"{json.dumps(value, ensure_ascii=False)}\n{beside}")
 
-    return Offer(
+    return ToolOffer(
         schema=schema,
         tool=tool,
         check=schema_check(function["parameters"]),
@@ -51,7 +51,7 @@ def _make_offer(
 
 
 def schema_check(parameters: Mapping[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a function that validates arguments against a JSON Schema, for `Offer.check`."""
+    """Return a function that validates arguments against a JSON Schema, for `ToolOffer.check`."""
     validators: list[Any] = []
 
     def check(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from groundhook.core.types.tools import (
     nearest_first,
 )
 from groundhook.host.tools.mcp.shapes import parse_json
-from groundhook.host.tools.offers import Offer, ScopeOf, ToolAnswer, WrongArguments
+from groundhook.host.tools.offers import ScopeOf, ToolAnswer, ToolOffer, WrongArguments
 from groundhook.host.tools.python import offer_of
 
 
@@ -48,14 +48,14 @@ class Toolbox:
     toolkits that cannot be made, by name. `canonical`: whether the error for an unknown tool lists
     canonical names, for people and programs, in place of the offered ones, for models."""
 
-    offers: dict[str, Offer] = field(default_factory=dict)
+    offers: dict[str, ToolOffer] = field(default_factory=dict)
     problems: Mapping[str, HostError] = field(default_factory=dict)
     canonical: bool = False
-    _aliases: dict[str, Offer] = field(default_factory=dict)
+    _aliases: dict[str, ToolOffer] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        tools: Iterable[Tool | Offer] = (), problems: Mapping[str, HostError] | None = None
+        tools: Iterable[Tool | ToolOffer] = (), problems: Mapping[str, HostError] | None = None
     ) -> Toolbox:
         """Return a toolbox of these tools. Raises ValueError for two tools of one name."""
         made = Toolbox(problems=problems or {})
@@ -82,7 +82,7 @@ class Toolbox:
         """Whether results of the tools may have items to cite."""
         return any(offer.cites for offer in self.offers.values() if not offer.withheld)
 
-    def find(self, name: str) -> Offer | None:
+    def find(self, name: str) -> ToolOffer | None:
         """Return the tool by its offered, qualified or canonical name."""
         return self.offers.get(name) or self._aliases.get(name)
 
@@ -90,7 +90,7 @@ class Toolbox:
         """Return the offered tools in the format of OpenAI's chat completions API."""
         return [offer.schema for offer in self.offers.values() if not offer.withheld]
 
-    def joined(self, offers: Iterable[Offer]) -> Toolbox:
+    def joined(self, offers: Iterable[ToolOffer]) -> Toolbox:
         """Return a toolbox with more tools; one whose name is taken is omitted."""
         return Toolbox.of(
             [*self.offers.values(), *(offer for offer in offers if offer.name not in self.offers)],
@@ -156,7 +156,9 @@ class _NotOffered(UsageError):
     """The tool exists, and is not offered in this turn."""
 
 
-async def _check_and_run(offer: Offer, arguments: dict[str, Any], scope: ToolScope) -> ToolAnswer:
+async def _check_and_run(
+    offer: ToolOffer, arguments: dict[str, Any], scope: ToolScope
+) -> ToolAnswer:
     """Check and run a call. Raises NotPermitted first, then ValueError for the arguments,
     TimeoutError at the tool's deadline, and the tool's own errors."""
     if offer.withheld:

@@ -18,7 +18,7 @@ from groundhook.core.types.toolkit_listing import ListedToolkit, parse_listed_to
 from groundhook.core.types.toolkit_spec import ToolkitSpec
 from groundhook.core.types.tools import Tool
 from groundhook.host.config.packages import App
-from groundhook.host.tools.offers import Offer
+from groundhook.host.tools.offers import ToolOffer
 from groundhook.host.tools.python import offer_of
 
 ToolkitOf = Callable[[str], Toolkit]  # by full id; raises ConfigError, PluginError
@@ -28,7 +28,7 @@ LONGEST = 64  # characters of a tool's name, as APIs accept it
 
 
 @dataclass(frozen=True)
-class Entry:
+class _ListedTool:
     """One listed tool."""
 
     spec: ToolkitSpec
@@ -40,7 +40,7 @@ class Entry:
 class ListedTools:
     """The tools of a list of toolkits, and the problems with its entries, by the name in it."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[_ListedTool] = field(default_factory=list)
     problems: dict[str, HostError] = field(default_factory=dict)
 
     @staticmethod
@@ -75,7 +75,7 @@ class ListedTools:
                 self.problems[f"{listed.name}.{name}"] = problem
         known = {(entry.spec.id, entry.tool.name) for entry in self.entries}
         self.entries += [
-            Entry(spec, listed, tool)
+            _ListedTool(spec, listed, tool)
             for name, tool in tools.items()
             if (not listed.tools or name in listed.tools) and (spec.id, name) not in known
         ]
@@ -88,7 +88,7 @@ class ListedTools:
                 named.setdefault(entry.tool.name, []).append(entry.listed.name)
         return {name: owners for name, owners in named.items() if len(owners) > 1}
 
-    def offers(self, metadata: Mapping[str, Any], taken: Iterable[str] = ()) -> Iterator[Offer]:
+    def offers(self, metadata: Mapping[str, Any], taken: Iterable[str] = ()) -> Iterator[ToolOffer]:
         """Yield the tools as they are offered. `taken` are the names of all other tools."""
         names = self._choose_names(taken)
         ids = {entry.spec.id: entry.spec.name for entry in self.entries}

@@ -39,8 +39,8 @@ from groundhook.core.types.tools import ToolOutcome
 from groundhook.core.types.turn import Completion, Message, Usage
 from groundhook.host.llm.deltas import answering
 from groundhook.host.search.citations import claims, reader
-from groundhook.host.search.citations.claims import Checked
-from groundhook.host.search.citations.facts import Source
+from groundhook.host.search.citations.claims import ClaimState
+from groundhook.host.search.citations.facts import CitedSource
 from groundhook.host.search.citations.index import CitationIndex, cited
 from groundhook.host.search.citations.reader import Marker, Plain, Reading
 from groundhook.host.tools.offers import ScopeOf
@@ -111,7 +111,7 @@ class Tooling:
 
 
 @dataclass
-class Answer:
+class GrowingAnswer:
     """The answer of one run as it grows. If the model fails, the part that arrived before is kept.
 
     `content` is the model's text. `streamed` is the text that was sent: if it follows the text of
@@ -137,9 +137,9 @@ class Answer:
     empty: Warned | None = None  # the warning for an answer without any text
     first_text_ms: float | None = None
     question_words: frozenset[str] = frozenset()
-    checked: Checked = Checked()
+    checked: ClaimState = ClaimState()
     _reading: Reading = Reading()
-    _sources: dict[str, Source] = field(default_factory=dict)  # of the cited markers
+    _sources: dict[str, CitedSource] = field(default_factory=dict)  # of the cited markers
     _noticed: set[Notice] = field(default_factory=set)
 
     @property
@@ -329,7 +329,7 @@ class Answer:
             if item is not None:
                 self.cited_keys.add(item.key)
                 if piece.text not in self._sources:
-                    self._sources[piece.text] = Source.of_item(item)
+                    self._sources[piece.text] = CitedSource.of_item(item)
             source = self._sources.get(piece.text)
             self.checked = claims.with_marker(self.checked, piece.text, source)
         else:

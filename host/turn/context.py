@@ -37,7 +37,7 @@ from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.tools.toolkits import ToolkitOf
 from groundhook.host.turn.completions import AppModels
-from groundhook.host.turn.delegation import Delegates, DelegateTargets
+from groundhook.host.turn.delegation import DelegateTargets, TurnDelegates
 from groundhook.host.turn.grants import Grants
 from groundhook.host.turn.outbox import Outbox
 from groundhook.host.web_client.clients import WebClients
@@ -111,7 +111,7 @@ class Runtime:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conversation:
+class KeptConversation:
     """The kept conversation that a turn belongs to. `sources`: the cited sources of its answers, by
     marker in lower case. `newest(most)` returns at most `most` messages before the question.
     `omitted`: the messages before those of the request, which may be summarised. `answer_id`: the
@@ -136,7 +136,7 @@ class Request:
     identity: Identity = Identity()
     reply: JsonReply | None = None
     contract: Contract = NO_CONTRACT
-    conversation: Conversation | None = None
+    conversation: KeptConversation | None = None
     trial: Trial | None = None
     turn_id: str = ""
 
@@ -222,5 +222,5 @@ def search_scope(
         uses=settings.uses,
         now=context.runtime.now,
         warn=warn,
-        delegates=Delegates(targets),
+        delegates=TurnDelegates(targets),
     )

@@ -35,8 +35,8 @@ from groundhook.core.tool_ports import ModelReply
 from groundhook.core.trace import Span, span
 from groundhook.core.types.base import dotted, validation_problems
 from groundhook.core.types.delegation import (
-    Answer,
-    Request,
+    DelegateAnswer,
+    DelegateRequest,
 )
 from groundhook.core.types.events import StreamEnd
 from groundhook.core.types.turn import Message
@@ -86,7 +86,7 @@ class DelegateTargets:
     servers: ToolServers
 
 
-class Delegates:
+class TurnDelegates:
     """`core.ports.Delegates` over `DelegateTargets`."""
 
     def __init__(self, targets: DelegateTargets) -> None:
@@ -94,17 +94,17 @@ class Delegates:
 
     async def ask(
         self,
-        use: Use[Request, Answer],
+        use: Use[DelegateRequest, DelegateAnswer],
         target: str,
-        request: Request,
+        request: DelegateRequest,
         /,
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[Answer], str] = accept_any,
+        wrong: Callable[[DelegateAnswer], str] = accept_any,
         tries: int = 2,
         prompt: ModelPrompt | None = None,
-    ) -> Answer:
+    ) -> DelegateAnswer:
         """Return a valid answer of `target`: `connector:<id>`, an assistant's id or
         `mcp:<server>[.<tool>]`. Raises DelegateError."""
         with span("delegate", target, use=use.name) as node:
@@ -156,15 +156,15 @@ class Delegates:
 
 
 @dataclass(frozen=True)
-class Delegate(Generic[Request, Answer]):
+class Delegate(Generic[DelegateRequest, DelegateAnswer]):
     """One step done by one target. `wrong` returns the problem with an answer that has the right
     shape, or ""."""
 
-    use: Use[Request, Answer]
+    use: Use[DelegateRequest, DelegateAnswer]
     send: Send
-    wrong: Callable[[Answer], str]
+    wrong: Callable[[DelegateAnswer], str]
 
-    async def __call__(self, request: Request, *, tries: int) -> Answer:
+    async def __call__(self, request: DelegateRequest, *, tries: int) -> DelegateAnswer:
         """Return a valid answer after at most `tries` requests. Raises DelegateError, HostError."""
         wanted = {"task": self.use.name, **request.model_dump(mode="json"), "reply": self.use.reply}
         problem, retry = "", dict[str, Any]()

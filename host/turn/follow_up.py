@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from groundhook.host.turn.follow_up_languages import (
     WORD,
-    Words,
+    FollowUpWords,
     is_article,
     language_of,
     longest_first,
@@ -61,7 +61,7 @@ def topic_words(text: str) -> list[str]:
     return [words[at] for at in topic or content]
 
 
-def _is_of_topic(words: Sequence[str], at: int, language: Words) -> bool:
+def _is_of_topic(words: Sequence[str], at: int, language: FollowUpWords) -> bool:
     """Return False for a word of any question ("work", "limit"), and for what is a verb by its
     place: behind its subject in English, behind "how" in the Romance languages, and in lower case
     without a noun behind it in German."""
@@ -78,7 +78,7 @@ def _is_of_topic(words: Sequence[str], at: int, language: Words) -> bool:
     return True
 
 
-def fragment_of(question: str, language: Words) -> list[str]:
+def fragment_of(question: str, language: FollowUpWords) -> list[str]:
     """Return the words after the opener when they are no question ("in April"); [] for others."""
     words = split_words(question)
     opener = opener_of([word.lower() for word in words], language)
@@ -93,7 +93,7 @@ def fragment_of(question: str, language: Words) -> list[str]:
     return rest
 
 
-def in_place(fragment: Sequence[str], before: str, language: Words) -> str:
+def in_place(fragment: Sequence[str], before: str, language: FollowUpWords) -> str:
     """Return the question before with the fragment in the place of what it varies: after the same
     preposition, a number for a number, or a noun that both have ("green tea", "black tea") with
     what is in front of it; "" when there is no such place."""
@@ -114,7 +114,9 @@ def in_place(fragment: Sequence[str], before: str, language: Words) -> str:
     return f"{before[:start]}{' '.join(fragment)}{before[end:]}"
 
 
-def _phrase_after(preposition: str, lower: Sequence[str], longest: int, language: Words) -> range:
+def _phrase_after(
+    preposition: str, lower: Sequence[str], longest: int, language: FollowUpWords
+) -> range:
     """Return the positions of the last such preposition and the words that belong to it, not more
     than the fragment has."""
     start = len(lower) - 1 - lower[::-1].index(preposition)
@@ -125,7 +127,7 @@ def _phrase_after(preposition: str, lower: Sequence[str], longest: int, language
     return range(start, end)
 
 
-def _phrase_before(noun: str, lower: Sequence[str], longest: int, language: Words) -> range:
+def _phrase_before(noun: str, lower: Sequence[str], longest: int, language: FollowUpWords) -> range:
     """Return the positions of the noun and the words in front of it, not more than the fragment
     has."""
     end = lower.index(noun) + 1
@@ -135,7 +137,7 @@ def _phrase_before(noun: str, lower: Sequence[str], longest: int, language: Word
     return range(start, end)
 
 
-def _noun_phrase(fragment: Sequence[str], language: Words) -> Sequence[str]:
+def _noun_phrase(fragment: Sequence[str], language: FollowUpWords) -> Sequence[str]:
     """Return a noun with what is in front of it, without its article; [] for anything else."""
     phrase = fragment[1:] if is_article(fragment[0].lower()) else fragment
     described = len(phrase) > 1 and all(language.is_content(word.lower()) for word in phrase)
@@ -214,7 +216,7 @@ def _rewritten(question: str, before: _Subject, titles: Sequence[str]) -> StandA
     return StandAlone(question)
 
 
-def _reason(question: str, language: Words) -> str:
+def _reason(question: str, language: FollowUpWords) -> str:
     """Return why the question is a follow-up; "" when it is self-contained."""
     if language.id == "zh":
         return _unspaced_reason(question, language)
@@ -236,7 +238,7 @@ def _reason(question: str, language: Words) -> str:
     return ""
 
 
-def _unspaced_reason(question: str, language: Words) -> str:
+def _unspaced_reason(question: str, language: FollowUpWords) -> str:
     text = question.strip().rstrip("?？。!！ ")
     rest = text
     for word in longest_first(language.of("function") | language.of("generic")):
@@ -261,7 +263,7 @@ def _unspaced_reason(question: str, language: Words) -> str:
     return ""
 
 
-def _pronoun(words: Sequence[str], language: Words) -> str:
+def _pronoun(words: Sequence[str], language: FollowUpWords) -> str:
     """Return the first pronoun that has no noun in front of it; ""."""
     lower = [word.lower() for word in words]
     skipped = _expletive(lower, language)
@@ -278,7 +280,7 @@ def _pronoun(words: Sequence[str], language: Words) -> str:
     return ""
 
 
-def _is_bare(text: str, language: Words) -> bool:
+def _is_bare(text: str, language: FollowUpWords) -> bool:
     """Return whether a text is a phrase without a verb, of a word or two."""
     if language.id not in ("en", "de", "fr", "es"):
         return False
@@ -290,13 +292,13 @@ def _is_bare(text: str, language: Words) -> bool:
     )
 
 
-def _stands_for(words: Sequence[str], at: int, language: Words) -> bool:
+def _stands_for(words: Sequence[str], at: int, language: FollowUpWords) -> bool:
     """Return whether the pronoun at `at` stands for something before the question."""
     rule = _PRONOUN_RULES.get(language.id)
     return rule is None or rule(words, at, language)
 
 
-def _english_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
+def _english_stands_for(words: Sequence[str], at: int, language: FollowUpWords) -> bool:
     """Return False for `one thing`, and for `that` before a clause."""
     lower = [word.lower() for word in words]
     if lower[at] in ("one", "ones"):
@@ -308,7 +310,7 @@ def _english_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     return True
 
 
-def _german_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
+def _german_stands_for(words: Sequence[str], at: int, language: FollowUpWords) -> bool:
     """Return False for `welche` before a noun, for the article `das`, and for `sein` as the last
     verb."""
     lower = [word.lower() for word in words]
@@ -324,7 +326,7 @@ def _german_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     return lower[at] not in ("sein", "seine", "ihr") or at < len(lower) - 1
 
 
-def _french_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
+def _french_stands_for(words: Sequence[str], at: int, language: FollowUpWords) -> bool:
     """Return False for the articles `le`, `la`, `les`: they are pronouns between a question word
     or the subject and a verb ("Qui les approuve ?", "Comment les ajouter ?")."""
     lower = [word.lower() for word in words]
@@ -333,7 +335,7 @@ def _french_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
     return _is_clitic(lower, at, language, _INFINITIVE)
 
 
-def _spanish_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
+def _spanish_stands_for(words: Sequence[str], at: int, language: FollowUpWords) -> bool:
     """Return False for an article, and for `este` before a noun."""
     lower = [word.lower() for word in words]
     if lower[at] in ("este", "esta"):
@@ -346,7 +348,7 @@ def _spanish_stands_for(words: Sequence[str], at: int, language: Words) -> bool:
 
 
 def _is_clitic(
-    lower: Sequence[str], at: int, language: Words, infinitive: re.Pattern[str] | None
+    lower: Sequence[str], at: int, language: FollowUpWords, infinitive: re.Pattern[str] | None
 ) -> bool:
     """Return whether a word that may be an article is the object of the verb behind it."""
     before, after = "".join(lower[at - 1 : at]), "".join(lower[at + 1 : at + 2])
@@ -367,7 +369,7 @@ _PRONOUN_RULES = {
 }
 
 
-def _is_object_of_preposition(lower: Sequence[str], at: int, language: Words) -> bool:
+def _is_object_of_preposition(lower: Sequence[str], at: int, language: FollowUpWords) -> bool:
     """Return whether the question ends with a preposition and the pronoun: in "How do I add files
     to it?" it is not the files. Only in a question of one clause, as "What if …" is as well."""
     if at == 0 or at != len(lower) - 1 or not language.has("prepositions", lower[at - 1]):
@@ -376,13 +378,13 @@ def _is_object_of_preposition(lower: Sequence[str], at: int, language: Words) ->
     return not any(language.has("joining", word) for word in clause)
 
 
-def _has_noun(words: Sequence[str], language: Words) -> bool:
+def _has_noun(words: Sequence[str], language: FollowUpWords) -> bool:
     """Return whether a word before the pronoun can be what it stands for."""
     wanted = _wanted_nouns([word.lower() for word in words], language)
     return any(_is_noun(words, at, language) for at in range(len(words)) if at not in wanted)
 
 
-def _is_noun(words: Sequence[str], at: int, language: Words) -> bool:
+def _is_noun(words: Sequence[str], at: int, language: FollowUpWords) -> bool:
     lower = [word.lower() for word in words]
     if not language.is_content(lower[at]) or language.has("generic", lower[at]):
         return False
@@ -397,7 +399,7 @@ def _is_noun(words: Sequence[str], at: int, language: Words) -> bool:
     return language.id not in ("fr", "es", "he", "ar") or at < len(words) - 1
 
 
-def _wanted_nouns(lower: Sequence[str], language: Words) -> range:
+def _wanted_nouns(lower: Sequence[str], language: FollowUpWords) -> range:
     """Return the positions of the noun that the question asks for: "which database" of "Which
     database does it use?"."""
     first = 1 if lower and language.has("prepositions", lower[0]) else 0
@@ -411,7 +413,7 @@ def _wanted_nouns(lower: Sequence[str], language: Words) -> range:
     return range(first, end)
 
 
-def _expletive(lower: Sequence[str], language: Words) -> set[int]:
+def _expletive(lower: Sequence[str], language: FollowUpWords) -> set[int]:
     """Return the positions of words in phrases such as "is it possible"."""
     return {
         place

@@ -18,7 +18,7 @@ _OBJECT = re.compile(r"\bl['’](?=\w+(?:er|ir|re)\b)", re.I)
 _ELIDED = re.compile(r"^(?:[ldjcnmts]|qu)['’](?=\w{2})", re.I)
 
 
-class Words:
+class FollowUpWords:
     """The words of one language by their part in follow-ups, in lower case."""
 
     def __init__(self, language: Language) -> None:
@@ -56,7 +56,7 @@ def split_words(text: str) -> list[str]:
     return [_ELIDED.sub("", word) for word in WORD.findall(apart)]
 
 
-def opener_of(lower: Sequence[str], language: Words) -> tuple[str, ...]:
+def opener_of(lower: Sequence[str], language: FollowUpWords) -> tuple[str, ...]:
     """Return the phrase with which a question continues another one; () without one."""
     for phrase in language.openers:
         if tuple(lower[: len(phrase)]) == phrase:
@@ -69,7 +69,7 @@ def longest_first(words: Collection[str]) -> list[str]:
     return sorted(words, key=lambda word: (-len(word), word))
 
 
-def language_of(text: str, context: str = "") -> Words:
+def language_of(text: str, context: str = "") -> FollowUpWords:
     """Return the language of a text; `context` decides between equals. English where none is
     recognised."""
     known = _known()
@@ -77,9 +77,9 @@ def language_of(text: str, context: str = "") -> Words:
 
 
 @cache
-def _known() -> dict[str, Words]:
+def _known() -> dict[str, FollowUpWords]:
     return {
-        code: Words(language)
+        code: FollowUpWords(language)
         for code, language in languages().items()
         if language.lines("follow-up pronouns")
     }

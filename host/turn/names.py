@@ -13,7 +13,7 @@ from groundhook.host.config.packages import App
 
 @dataclass(frozen=True)
 class AssistantNames:
-    """Resolve names for one assistant: `host.search.searcher.Names`.
+    """Resolve names for one assistant: `host.search.searcher.SourceNames`.
 
     An assistant may use its own collections and models, those of the app, and those of other
     assistants that its settings list. Neither a hook nor a client can reach the data of another

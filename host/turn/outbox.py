@@ -14,9 +14,9 @@ from groundhook.core.channel import Channel
 from groundhook.core.errors import UsageError
 from groundhook.core.types.events import HookMessage, MessageAction
 
-Kind = Literal["message", "block", "thread"]
+_Kind = Literal["message", "block", "thread"]
 
-LETTERS: dict[Kind, str] = {"message": "M", "block": "B", "thread": "T"}
+LETTERS: dict[_Kind, str] = {"message": "M", "block": "B", "thread": "T"}
 SHOWN_IDS = 12
 
 
@@ -26,12 +26,12 @@ class Outbox:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         # Every id that was handed out, with or without a message; a dict keeps the order.
-        self._ids: dict[Kind, dict[str, None]] = {kind: {} for kind in LETTERS}
-        self._made: dict[Kind, int] = dict.fromkeys(LETTERS, 0)
+        self._ids: dict[_Kind, dict[str, None]] = {kind: {} for kind in LETTERS}
+        self._made: dict[_Kind, int] = dict.fromkeys(LETTERS, 0)
         self._sent: dict[str, tuple[str, str]] = {}  # message → its block and thread
         self._streaming: set[str] = set()
 
-    def new_id(self, kind: Kind) -> str:
+    def new_id(self, kind: _Kind) -> str:
         """Return an id that no message, block or thread has."""
         while True:
             self._made[kind] += 1

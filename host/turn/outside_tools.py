@@ -18,7 +18,7 @@ from groundhook.core.types.events import Event, ToolResult, ToolStart, Warned
 from groundhook.core.types.tools import Tool, ToolInfo, ToolOutcome
 from groundhook.host.config.package import Package
 from groundhook.host.search.citations.index import CitationIndex
-from groundhook.host.tools.offers import Offer
+from groundhook.host.tools.offers import ToolOffer
 from groundhook.host.tools.python import offer_of
 from groundhook.host.tools.server import server_tools
 from groundhook.host.tools.toolbox import Toolbox
@@ -53,7 +53,7 @@ class OutsideTools:
         package = runtime.app.package(id)
         run = partial(self._begin, channel or Channel("tool"))
         problems: dict[str, HostError] = {}
-        scripted: Sequence[Offer] = ()
+        scripted: Sequence[ToolOffer] = ()
         try:
             scripted = await package_offers(runtime.hooks, package, run)
         except HostError as exc:

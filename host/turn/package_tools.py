@@ -36,7 +36,7 @@ from groundhook.core.types.servers import ServerMethod
 from groundhook.host.config.documents import read_document
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
-from groundhook.host.tools.offers import Offer, ToolAnswer
+from groundhook.host.tools.offers import ToolAnswer, ToolOffer
 from groundhook.host.tools.server import schema_check
 from groundhook.host.tools.toolbox import text_of
 from groundhook.host.turn.run import AssistantRun
@@ -139,7 +139,7 @@ def is_tool(function: ScriptFunction) -> bool:
     return bool(function.exported and described and NAME.fullmatch(function.name))
 
 
-async def package_offers(engine: HookEngine, package: Package, run: RunOf) -> list[Offer]:
+async def package_offers(engine: HookEngine, package: Package, run: RunOf) -> list[ToolOffer]:
     """Return the tools of a package's `src/tools.ts`. Raises HookSyntaxError."""
     script = package.tools
     if script is None:
@@ -277,7 +277,7 @@ class _Callable:
         under = run_of(run, self.owner)
         return await run.call_script(under, self.script, self.of, given)
 
-    def offer(self, run: RunOf, name: str, **more: Any) -> Offer:
+    def offer(self, run: RunOf, name: str, **more: Any) -> ToolOffer:
         async def call(arguments: dict[str, Any], _: ToolScope) -> ToolAnswer:
             return ToolAnswer(result=await self.call(run(), arguments))
 
@@ -286,7 +286,7 @@ class _Callable:
             "description": self.description,
             "parameters": self.parameters,
         }
-        return Offer(
+        return ToolOffer(
             schema={"type": "function", "function": about},
             check=lambda arguments: arguments,  # `call` validates them
             run=call,
@@ -316,7 +316,7 @@ class ProcessServer:
                 failed[tool] = exc
         return tools, failed
 
-    async def offers(self, run: RunOf) -> tuple[list[Offer], HostError | None]:
+    async def offers(self, run: RunOf) -> tuple[list[ToolOffer], HostError | None]:
         """Return the tools, each as `<server>__<tool>`, and an error that names the others."""
         tools, failed = await self.found()
         offers = [

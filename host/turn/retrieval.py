@@ -32,14 +32,14 @@ from groundhook.host.turn.grants import ServerListing
 from groundhook.host.turn.names import AssistantNames
 from groundhook.host.turn.run import AssistantRun
 
-Job = Callable[[], Awaitable[SearchResult]]
+_Job = Callable[[], Awaitable[SearchResult]]
 
 
 async def search_user_data(run: AssistantRun, data: UserData) -> None:
     """Search the sources that the message refers to. A source that cannot be read is a warning."""
     for problem in data.problems:
         await run.warn(problem)
-    jobs: list[Job] = [
+    jobs: list[_Job] = [
         *(partial(run.searcher.search, request, "user") for request in data.searches),
         *(partial(_read_document, run, reference) for reference in data.documents),
         *(partial(_read_resource, run, reference, "user") for reference in data.resources),
@@ -65,7 +65,7 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
             "nothing_searched",
             f"the request has search: true: {decided.reason or 'there is no question'}",
         )
-    jobs: list[Job] = []
+    jobs: list[_Job] = []
     if run.question:
         searcher = replace(run.searcher, other_words=_find_other_words(run))
         jobs += [

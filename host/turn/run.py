@@ -28,7 +28,7 @@ from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.searcher import Searcher
 from groundhook.host.tools.chosen import ChosenTools
 from groundhook.host.tools.toolbox import Toolbox
-from groundhook.host.turn.answer import Answer
+from groundhook.host.turn.answer import GrowingAnswer
 from groundhook.host.turn.content import question_of
 from groundhook.host.turn.context import (
     CallAssistant,
@@ -69,7 +69,7 @@ class AssistantRun:
     channel: Channel
     settings: Settings
     searcher: Searcher
-    answer: Answer
+    answer: GrowingAnswer
     question: str  # the question that is searched for
     unknown: tuple[UnknownKey, ...]
     outbox: Outbox
@@ -140,7 +140,7 @@ class AssistantRun:
             channel=channel,
             settings=settings,
             searcher=searcher,
-            answer=Answer(
+            answer=GrowingAnswer(
                 channel,
                 citation_index,
                 follows_text=follows_text,

@@ -15,7 +15,7 @@ from groundhook.core.types.events import (
     DocumentsSearchStarted,
     ToolProgress,
 )
-from groundhook.host.tools.offers import Offer
+from groundhook.host.tools.offers import ToolOffer
 from groundhook.host.turn.completions import AppModels
 from groundhook.host.turn.context import Runtime
 
@@ -57,7 +57,7 @@ class ToolScopes:
     metadata: Mapping[str, Any]
     locale: str
 
-    def __call__(self, offer: Offer, call_id: str, warnings: list[str]) -> ToolScope:
+    def __call__(self, offer: ToolOffer, call_id: str, warnings: list[str]) -> ToolScope:
         # A toolkit's names are those of its own folder, for every assistant that lists it.
         owner = offer.assistant if offer.toolkit else self.scope.assistant_id
         runtime = self.runtime

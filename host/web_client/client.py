@@ -31,7 +31,7 @@ from groundhook.core.errors import (
     UsageError,
 )
 from groundhook.core.settings import HttpSettings
-from groundhook.core.types.hosts import Host, declares, parse_host_rule
+from groundhook.core.types.hosts import HostOrAddress, declares, parse_host_rule
 from groundhook.core.types.web import WebAnswer
 from groundhook.host.web_client.guard import FAILURES, Guard, Resolve, look_up
 from groundhook.host.web_client.request import OutgoingRequest, redirected
@@ -131,7 +131,7 @@ class GuardedClient:
             hint="raise http.redirects",
         )
 
-    def _check_declared(self, outgoing: OutgoingRequest, first_host: Host) -> None:
+    def _check_declared(self, outgoing: OutgoingRequest, first_host: HostOrAddress) -> None:
         """Raise NotPermitted unless the request's host and port are declared."""
         if declares(self._rules, outgoing.host, outgoing.port):
             return
@@ -200,7 +200,7 @@ class _Stream(httpx2.AsyncByteStream):
 
 
 @contextmanager
-def _translate_errors(host: Host) -> Iterator[None]:
+def _translate_errors(host: HostOrAddress) -> Iterator[None]:
     """Raise the HTTP libraries' errors as SourceError."""
     try:
         yield

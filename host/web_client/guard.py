@@ -2,7 +2,7 @@
 that passed the check.
 
 The guard is the network backend of the HTTP library, so every connection passes through it and no
-second look-up happens. TLS and the `Host` header still use the name.
+second look-up happens. TLS and the `HostOrAddress` header still use the name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ import anyio
 import httpcore2
 
 from groundhook.core.errors import NotPermitted, SourceError
-from groundhook.core.types.hosts import Address, Host, HostRule, parse_host, reachable, special
+from groundhook.core.types.hosts import (
+    Address,
+    HostOrAddress,
+    HostRule,
+    parse_host,
+    reachable,
+    special,
+)
 
 # name, port → addresses as text, best first
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -60,7 +67,7 @@ class Guard(httpcore2.AsyncNetworkBackend):
         addresses = await self._allowed_addresses(parse_host(host), port)
         return await self._connect_first(addresses, port, socket_options)
 
-    async def _allowed_addresses(self, host: Host, port: int) -> list[Address]:
+    async def _allowed_addresses(self, host: HostOrAddress, port: int) -> list[Address]:
         """Resolve a host and return its allowed addresses. Raises SourceError, and NotPermitted if
         none is allowed."""
         texts = await self._resolve(host, port) if isinstance(host, str) else [str(host)]

@@ -17,7 +17,7 @@ import httpcore2
 import httpx2
 
 from groundhook.core.errors import SourceMalformed, UsageError
-from groundhook.core.types.hosts import Host, parse_host
+from groundhook.core.types.hosts import HostOrAddress, parse_host
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -53,7 +53,7 @@ class OutgoingRequest:
 
     method: str
     url: httpx2.URL
-    host: Host
+    host: HostOrAddress
     headers: Mapping[str, str]
     content: bytes | None
 
@@ -148,7 +148,7 @@ def _loses_body(method: str, status: int) -> bool:
     )
 
 
-def _parse_url(text: str) -> tuple[httpx2.URL, Host]:
+def _parse_url(text: str) -> tuple[httpx2.URL, HostOrAddress]:
     """Return a URL with a normalized host, and the host. Raises ValueError or InvalidURL."""
     if not isinstance(text, str):
         raise ValueError("a URL must be text")

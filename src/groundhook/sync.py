@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from groundhook.core.types.search import SearchRequest, SearchResult
     from groundhook.core.types.tools import Tool, ToolOutcome
     from groundhook.core.types.turn import Identity, Message, TurnOptions
-    from groundhook.handlers.kb.ingest.report import AddReport, Progress
+    from groundhook.handlers.kb.ingest.report import AddProgress, AddReport
     from groundhook.host.app.host import Host as _Host
-    from groundhook.host.app.open_chat import OpenChat, Question
+    from groundhook.host.app.open_chat import ChatQuestion, OpenChat
     from groundhook.host.app.plugins import Plugin
     from groundhook.host.app.reload import Swap
 
@@ -135,7 +135,7 @@ class Host:
         paths: str | Path | Iterable[str | Path],
         *,
         tenant: str = "",
-        progress: Progress | None = None,
+        progress: AddProgress | None = None,
     ) -> AddReport:
         """Add files, and the files in folders, to a collection, and return a report, which has the
         problems of single files. `progress` is called in the host's thread. Raises UnknownName for
@@ -170,7 +170,7 @@ class Chat:
 
     def send(
         self,
-        message: Question,
+        message: ChatQuestion,
         *,
         search: bool | None = None,
         connector: str | Sequence[str] | None = None,
@@ -185,7 +185,7 @@ class Chat:
     def edit(
         self,
         message: ChatMessage | str,
-        text: Question,
+        text: ChatQuestion,
         *,
         search: bool | None = None,
         connector: str | Sequence[str] | None = None,

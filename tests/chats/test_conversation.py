@@ -17,10 +17,10 @@ from pydantic import BaseModel
 
 from groundhook import ChatBusy, Host, Identity, TooManyTurns, UnknownName, UsageError
 from groundhook.core.json_lines import line
-from groundhook.core.types.chats import Chat, Owner
+from groundhook.core.types.chats import Chat, ChatOwner
 from groundhook.core.types.events import Event, StreamStart, Text
 from groundhook.core.types.tools import Tool
-from groundhook.host.chats.ports import NewTurn, Page, message_id, turn_id
+from groundhook.host.chats.ports import ChatPage, NewTurn, message_id, turn_id
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.output.dialects.kept import kept
 from groundhook.host.testing.canned import CannedSource, canned_item
@@ -272,7 +272,7 @@ async def test_another_process_can_stop_a_turn(make_app: MakeApp) -> None:
         async with chat.send("Count.") as events:
             async for event in events:
                 if isinstance(event, StreamStart):
-                    assert await other.chats.logs.stop(Owner("acme", "ada"), event.turn_id)
+                    assert await other.chats.logs.stop(ChatOwner("acme", "ada"), event.turn_id)
             assert event.type == "stream_end"
         assert (await chat.messages())[-1].answer.errors[0].code == "stopped"  # type: ignore[union-attr]
 
@@ -303,7 +303,7 @@ async def test_a_turn_that_cannot_begin_leaves_nothing(make_app: MakeApp) -> Non
                     await read(chat.send("First?"))
                 await anext(events)
             assert await chat.messages() == []
-            assert (await host.chats.chats.list(Owner("acme", "ada"), Page())).chats == []
+            assert (await host.chats.chats.list(ChatOwner("acme", "ada"), ChatPage())).chats == []
             with pytest.raises(UsageError, match="'user', not 'system'"):
                 await read(chat.send({"role": "system", "content": "Obey."}))
             await read(chat.send([{"type": "text", "text": "First?"}]))
@@ -384,7 +384,7 @@ async def test_tool_calls_of_an_answer_come_back_with_their_results(make_app: Ma
 async def test_the_turn_of_a_process_that_died_is_ended_with_its_text_so_far(
     make_app: MakeApp,
 ) -> None:
-    owner = Owner("acme", "ada")
+    owner = ChatOwner("acme", "ada")
     async with (
         opened(app_with(make_app), "One.", "Two.") as host,
         host.chat("a", identity=ADA) as chat,
@@ -456,7 +456,7 @@ async def test_deleting_a_chat_forgets_what_hooks_remember_of_it(make_app: MakeA
     async with opened(app_with(make_app, index_ts=hook), "One.") as host:
         async with host.chat("a", identity=ADA) as chat:
             await read(chat.send("First?"))
-        owner = Owner("acme", "ada")
+        owner = ChatOwner("acme", "ada")
         await host.conversations.delete(owner, chat.id)
         memory = host.runtime.memory.of(Identity(**ADA), chat.id).namespace("chat")
         assert await memory.keys() == []
@@ -475,7 +475,7 @@ async def test_deleting_a_chat_forgets_what_hooks_of_the_turn_under_way_remember
     ):
         async with chat.send("First?") as events:
             await anext(events)
-            await host.conversations.delete(Owner("acme", "ada"), chat.id)
+            await host.conversations.delete(ChatOwner("acme", "ada"), chat.id)
             ended = [event async for event in events]
         assert "its chat was removed meanwhile" in of(ended, "warning")[0].message
         memory = host.runtime.memory.of(Identity.model_validate(ADA), chat.id)
@@ -559,7 +559,7 @@ async def test_old_conversations_are_removed_where_their_days_are_limited(
 async def test_how_long_a_turn_counts_as_running_and_its_log_is_kept_are_settings(
     make_app: MakeApp,
 ) -> None:
-    owner, app = Owner("acme", "ada"), app_with(make_app)
+    owner, app = ChatOwner("acme", "ada"), app_with(make_app)
     (app / "agent").mkdir(exist_ok=True)
     (app / "agent/agent.yml").write_text("store: {lease_s: 3, logs_h: 3}\n")
     before = datetime.now(UTC) - timedelta(hours=2)
@@ -578,7 +578,7 @@ async def test_how_long_a_turn_counts_as_running_and_its_log_is_kept_are_setting
 
 
 async def test_how_late_the_log_of_a_turn_has_its_events_is_a_setting(make_app: MakeApp) -> None:
-    owner, app = Owner("acme", "ada"), app_with(make_app)
+    owner, app = ChatOwner("acme", "ada"), app_with(make_app)
     (app / "agent").mkdir(exist_ok=True)
     (app / "agent/agent.yml").write_text("store: {flush_ms: 400}\n")
     never = {"text": "One.", "delay_ms": 3_600_000}
@@ -627,14 +627,14 @@ async def test_a_model_writes_the_title_beside_the_first_turn_and_may_fail(
 
 
 async def title_of(host: Host, chat: str) -> str:
-    return (await host.chats.chats.chat(Owner("acme", "ada"), chat)).title
+    return (await host.chats.chats.chat(ChatOwner("acme", "ada"), chat)).title
 
 
 async def test_a_title_of_the_user_stays(make_app: MakeApp) -> None:
     model = scripted({"text": NAMED, "times": 0})
     package = json.dumps({**json.loads(ASSISTANT), "uses": {"title": "connector:script"}})
     async with opened(app_with(make_app, package), model=model) as host:
-        owner = Owner("acme", "ada")
+        owner = ChatOwner("acme", "ada")
         mine = Chat(id="c_mine", assistant_id="a", title="Mine", made_at=1, changed_at=1)
         await host.chats.chats.make(owner, mine)
         async with host.chat("a", identity=ADA, chat_id="c_mine") as chat:

@@ -18,13 +18,13 @@ import anyio.to_thread
 import pytest
 
 from groundhook import StorageError
-from groundhook.core.types.chats import ENDED, ChatMessage, Owner
+from groundhook.core.types.chats import ENDED, ChatMessage, ChatOwner
 from tests.chats.asking_process import ADA, CHAT, WORD_S, WORDS, word
 from tests.conftest import MakeApp
 from tests.parts.conversations import end_leases, opened, read
 from tests.parts.turns import app_with, end, of
 
-OWNER = Owner("acme", "ada")
+OWNER = ChatOwner("acme", "ada")
 LOSES_S = 0.25 + 0.15  # a quarter of a second between two flushes, and a busy machine
 LASTS_S = WORDS * WORD_S + 0.2
 

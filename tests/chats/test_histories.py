@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from groundhook.core.app_settings import StoreSettings
 from groundhook.core.errors import HostError
-from groundhook.core.types.chats import Chat, ChatMessage, Owner
-from groundhook.host.chats.ports import ChatChange, ChatStore, EndedTurn, NewTurn, Page
+from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner
+from groundhook.host.chats.ports import ChatChange, ChatPage, ChatStore, EndedTurn, NewTurn
 from tests.chats.conftest import Place
 from tests.loopback.databases import own_schema
 
-OWNERS = (Owner("acme", "ada"), Owner("acme", "bob"))
+OWNERS = (ChatOwner("acme", "ada"), ChatOwner("acme", "bob"))
 KINDS = ("make", "ask", "again", "end", "undo", "lost", "leaf", "title", "delete", "log", "stop")
 STEPS = st.tuples(st.sampled_from(KINDS), st.integers(0, 1), st.integers(0, 2), st.integers(0, 5))
 
@@ -77,7 +77,9 @@ class History:
             owner, EndedTurn(id=id, answer=kept, state="done", at=now)
         )
 
-    async def _begin(self, owner: Owner, chat: str, message: str, now: int, *, again: bool) -> Any:
+    async def _begin(
+        self, owner: ChatOwner, chat: str, message: str, now: int, *, again: bool
+    ) -> Any:
         question, answer, turn = f"m{now}q", f"m{now}a", f"t{now}"
         sent = ChatMessage(
             id=question,
@@ -102,9 +104,9 @@ class History:
         self.turns.append((turn, chat, begun.question_id, answer))
         return begun
 
-    async def seen_by(self, owner: Owner) -> list[Any]:
+    async def seen_by(self, owner: ChatOwner) -> list[Any]:
         """Everything that an owner can read."""
-        listed = await self.store.chats.list(owner, Page(archived=None))
+        listed = await self.store.chats.list(owner, ChatPage(archived=None))
         seen: list[Any] = [listed]
         for chat in listed.chats:
             seen.append(await self.store.conversations.path(owner, chat.id))

@@ -17,7 +17,7 @@ import pytest
 
 from groundhook import Host, OpenChat, StorageError, open_host
 from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.events import Event
 from groundhook.host.app import turn_recorder
 from groundhook.host.chats.storage import postgresql as storage
@@ -28,7 +28,7 @@ from tests.parts.conversations import ADA
 from tests.parts.turns import app_with, end, of
 
 BEFORE, AFTER = "Two minutes, ", "at 80 degrees."
-OWNER = Owner("acme", "ada")
+OWNER = ChatOwner("acme", "ada")
 
 
 @pytest.fixture(scope="module")

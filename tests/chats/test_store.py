@@ -23,18 +23,18 @@ from groundhook.core.errors import (
 from groundhook.core.types.chats import (
     Chat,
     ChatMessage,
+    ChatOwner,
     Feedback,
     KeptAnswer,
-    Owner,
     StoredTurn,
     TurnState,
 )
 from groundhook.host.chats.ports import (
     ChatChange,
+    ChatPage,
     ChatStore,
     EndedTurn,
     NewTurn,
-    Page,
     RequestKey,
     chat_id,
     message_id,
@@ -45,11 +45,11 @@ from groundhook.host.chats.store import chat_store
 from groundhook.host.chats.tables import CHATS
 from tests.chats.conftest import Place
 
-ADA = Owner("acme", "ada")
-BOB = Owner("acme", "bob")
+ADA = ChatOwner("acme", "ada")
+BOB = ChatOwner("acme", "bob")
 
 
-async def chat(store: ChatStore, owner: Owner = ADA, *, at: int = 1, title: str = "") -> Chat:
+async def chat(store: ChatStore, owner: ChatOwner = ADA, *, at: int = 1, title: str = "") -> Chat:
     new = Chat(id=chat_id(), assistant_id="docs", title=title, made_at=at, changed_at=at)
     return await store.chats.make(owner, new)
 
@@ -61,7 +61,12 @@ def question(chat: str, text: str = "What is it?", parent: str = "") -> ChatMess
 
 
 async def begin(
-    store: ChatStore, chat: str, sent: ChatMessage | str, owner: Owner = ADA, *, lease: int = 100
+    store: ChatStore,
+    chat: str,
+    sent: ChatMessage | str,
+    owner: ChatOwner = ADA,
+    *,
+    lease: int = 100,
 ) -> StoredTurn:
     return await store.conversations.begin(
         owner,
@@ -81,7 +86,7 @@ async def end(
     store: ChatStore,
     turn: StoredTurn,
     text: str = "It is.",
-    owner: Owner = ADA,
+    owner: ChatOwner = ADA,
     *,
     state: TurnState = "done",
     first: int = 1,
@@ -169,15 +174,15 @@ async def test_nothing_of_another_owner_exists(store: ChatStore) -> None:
     assert (await store.logs.append(BOB, running.id, 2, b"{}\n", 300)).lost
     assert not await end(store, running, owner=BOB)
     await store.conversations.undo(BOB, running.id)
-    assert (await store.chats.list(BOB, Page())).chats == []
+    assert (await store.chats.list(BOB, ChatPage())).chats == []
     assert (await store.conversations.turn(ADA, running.id)).lease_until == 200
 
 
 async def test_owners_whose_ids_join_to_the_same_text_are_apart(store: ChatStore) -> None:
-    kept = await chat(store, Owner("a", "bc"))
+    kept = await chat(store, ChatOwner("a", "bc"))
     with pytest.raises(UnknownName):
-        await store.chats.chat(Owner("ab", "c"), kept.id)
-    odd = Owner("\x00", "\ud800'; drop table chats --")
+        await store.chats.chat(ChatOwner("ab", "c"), kept.id)
+    odd = ChatOwner("\x00", "\ud800'; drop table chats --")
     assert (await store.chats.chat(odd, (await chat(store, odd)).id)).assistant_id == "docs"
 
 
@@ -283,7 +288,7 @@ async def test_turns_outside_chats_have_logs_as_well(store: ChatStore) -> None:
         await store.logs.append(ADA, turn.id, 1, b"1\n", 200)
         assert await end(store, turn)
         assert (await store.conversations.turn(ADA, turn.id)).state == "done"
-    assert (await store.chats.list(ADA, Page())).chats == []
+    assert (await store.chats.list(ADA, ChatPage())).chats == []
 
 
 async def test_a_turn_whose_lease_ended_is_taken_over_once(store: ChatStore) -> None:
@@ -339,14 +344,14 @@ async def test_chats_are_listed_page_by_page_with_the_last_changed_first(
     seen: list[str] = []
     after = ""
     while True:
-        listing = await store.chats.list(ADA, Page(limit=3, after=after))
+        listing = await store.chats.list(ADA, ChatPage(limit=3, after=after))
         seen += [each.id for each in listing.chats]
         if not (after := listing.next):
             break
     assert sorted(seen) == sorted(ids)
     assert seen[0] == ids[6]
     with pytest.raises(UsageError, match="`next` of a page"):
-        await store.chats.list(ADA, Page(after="nonsense"))
+        await store.chats.list(ADA, ChatPage(after="nonsense"))
 
 
 async def test_a_title_may_replace_one_title_alone(store: ChatStore) -> None:
@@ -365,7 +370,7 @@ async def test_titles_are_searched_as_plain_text(store: ChatStore) -> None:
         await chat(store, title=title)
 
     async def titles(words: str) -> list[str]:
-        return [each.title for each in (await store.chats.list(ADA, Page(words=words))).chats]
+        return [each.title for each in (await store.chats.list(ADA, ChatPage(words=words))).chats]
 
     assert await titles("äpfel") == ["100 % ÄPFEL"]
     assert await titles("a_b") == ["a_b"]
@@ -376,8 +381,8 @@ async def test_titles_are_searched_as_plain_text(store: ChatStore) -> None:
 async def test_archived_chats_are_listed_apart(store: ChatStore) -> None:
     kept = await chat(store)
     await store.chats.change(ADA, ChatChange(chat_id=kept.id, at=5, archived=True))
-    assert (await store.chats.list(ADA, Page())).chats == []
-    assert (await store.chats.list(ADA, Page(archived=True))).chats[0].archived
+    assert (await store.chats.list(ADA, ChatPage())).chats == []
+    assert (await store.chats.list(ADA, ChatPage(archived=True))).chats[0].archived
 
 
 async def test_purging_removes_what_was_not_changed_since(store: ChatStore) -> None:
@@ -385,10 +390,10 @@ async def test_purging_removes_what_was_not_changed_since(store: ChatStore) -> N
     busy = await chat(store, BOB, at=1)
     running = await begin(store, busy.id, question(busy.id), BOB)
     assert list(await store.upkeep.purge(chats_before=40, logs_before=0)) == [(ADA, old.id)]
-    listed = await store.upkeep.every(Page())
+    listed = await store.upkeep.every(ChatPage())
     assert [(each.owner, each.chat.id) for each in listed] == [(ADA, fresh.id), (BOB, busy.id)]
     assert [each.messages for each in listed] == [0, 1]
-    assert [each.chat.id for each in await store.upkeep.every(Page(), BOB)] == [busy.id]
+    assert [each.chat.id for each in await store.upkeep.every(ChatPage(), BOB)] == [busy.id]
     assert await store.upkeep.owners_of(busy.id) == [BOB]
     await end(store, running, owner=BOB, log=b"1\n")
     await store.upkeep.purge(chats_before=0, logs_before=40)

@@ -22,7 +22,7 @@ from groundhook.core.errors import (
 )
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.database import open_database
-from groundhook.handlers.db.engines.engine import Engine, engine_for
+from groundhook.handlers.db.engines.engine import DatabaseEngine, engine_for
 from tests.db.conftest import Fresh, Shop, shop_models
 from tests.loopback.databases import Databases
 
@@ -49,7 +49,7 @@ RUNNING = {
 }
 
 
-def engine(url: str, *, timeout_ms: int = 20_000, connections: int = 2) -> Engine:
+def engine(url: str, *, timeout_ms: int = 20_000, connections: int = 2) -> DatabaseEngine:
     return engine_for(url, timeout_ms=timeout_ms, connections=connections, result_kb=100)
 
 

@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from groundhook.core.types.model_spec import ColumnFormat, ModelSpec, fill_title
 from groundhook.handlers.db.model.cells import MAX_TEXT, written
-from groundhook.handlers.db.model.schema import Field, Kind, schema_of
+from groundhook.handlers.db.model.schema import ColumnKind, Field, schema_of
 
 
-def field(kind: Kind = "number", **format: Any) -> Field:
+def field(kind: ColumnKind = "number", **format: Any) -> Field:
     return Field("x", kind, format=ColumnFormat(**format))
 
 
@@ -70,7 +70,7 @@ def test_midnight_is_written_where_other_moments_of_the_column_have_a_time() -> 
     st.booleans(),
 )
 def test_every_value_has_a_bounded_text(
-    value: Any, format: dict[str, Any], kind: Kind, average: bool
+    value: Any, format: dict[str, Any], kind: ColumnKind, average: bool
 ) -> None:
     assert len(written(value, field(kind, **format), average=average)) <= MAX_TEXT
 

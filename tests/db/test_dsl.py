@@ -19,7 +19,7 @@ from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.query import linter
 from groundhook.handlers.db.query.dsl import EVERY_TEXT, PLAIN, QueryDSL, parse
-from groundhook.handlers.db.query.statement import Compiler
+from groundhook.handlers.db.query.statement import QueryCompiler
 from tests.db.conftest import shop_models
 
 PRODUCT = shop_models()["product"]
@@ -152,7 +152,7 @@ def test_no_value_ever_becomes_the_text_of_a_statement(
         update={"option": PRODUCT.option.model_copy(update={"permission": permission})}
     )
     schema = schema_of(spec)
-    compiler = Compiler(Tables({"product": spec}), name.partition("+")[0])
+    compiler = QueryCompiler(Tables({"product": spec}), name.partition("+")[0])
     shapes = []
     for values in (
         wheres,
@@ -440,7 +440,7 @@ def test_no_value_becomes_text_behind_relations_and_under_figures_either(
     if any(problem.severity == "error" for problem in linter.lint(query, shop_models())):
         return
     tables = Tables(shop_models())
-    compiler = Compiler(tables, name.partition("+")[0])
+    compiler = QueryCompiler(tables, name.partition("+")[0])
     permits = dict.fromkeys(tables)
     clean = linter.checked(query, tables.schemas)
     for statement in (compiler.query(clean, permits, 10)[0], compiler.count(clean, permits, 10)):

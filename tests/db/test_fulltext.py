@@ -24,7 +24,7 @@ from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.engines.engine import engine_for
 from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.query.dsl import QueryDSL
-from groundhook.handlers.db.query.statement import Compiler
+from groundhook.handlers.db.query.statement import QueryCompiler
 from tests.db.conftest import Fresh, Shop
 
 BY_INDEX = {"sqlite": "MATCH", "postgresql": "@@", "mariadb": "AGAINST"}
@@ -109,7 +109,7 @@ async def test_the_engine_uses_the_index_for_words(
     url: str, kind: str, spec: Callable[..., ModelSpec]
 ) -> None:
     words = QueryDSL(model="note", wheres=(Where(field="*", op="match", value=["phone"]),))
-    statement, _ = Compiler(Tables({"note": spec()}), kind).query(
+    statement, _ = QueryCompiler(Tables({"note": spec()}), kind).query(
         words, {"note": None}, 10, use_index=True
     )
 

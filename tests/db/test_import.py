@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from groundhook.core.errors import NotPermitted
-from groundhook.core.types.model_options import ModelOptions, PermissionColumns
+from groundhook.core.types.model_options import DatabaseModelOptions, PermissionColumns
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.search import RecordQuery
 from groundhook.core.types.turn import Identity
@@ -198,7 +198,7 @@ async def test_a_row_of_a_join_table_that_an_identity_may_not_see_joins_nothing(
     filled: str,
 ) -> None:
     specs = await _specs(filled)
-    own = ModelOptions(permission=PermissionColumns(user="since"))
+    own = DatabaseModelOptions(permission=PermissionColumns(user="since"))
     hidden = specs | {"membership": specs["membership"].model_copy(update={"option": own})}
     async with open_database(filled, 20_000, hidden) as database:
         shop = Shop(database, "")

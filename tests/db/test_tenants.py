@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from groundhook.core.errors import NotPermitted, SourceError
-from groundhook.core.types.model_options import ModelOptions
+from groundhook.core.types.model_options import DatabaseModelOptions
 from groundhook.core.types.model_spec import (
     CREATED_BY,
     SHARE,
@@ -334,7 +334,10 @@ async def test_without_an_identity_relations_and_figures_are_not_permitted_eithe
     worlds: dict[str, tuple[str, str]],
 ) -> None:
     closed = models(ROWS)
-    open_notes = {**closed, "note": closed["note"].model_copy(update={"option": ModelOptions()})}
+    open_notes = {
+        **closed,
+        "note": closed["note"].model_copy(update={"option": DatabaseModelOptions()}),
+    }
     async with open_database(worlds["a user"][0], 20_000, open_notes) as database:
         assert (await answer(database, Identity(), {}))[1] == NOTES
         asking: list[dict[str, Any]] = [

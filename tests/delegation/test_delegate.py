@@ -14,7 +14,7 @@ from groundhook.core.types.delegation import (
     KeywordAsk,
     QueryAnswer,
     RerankAnswer,
-    WebAnswer,
+    WebSearchAnswer,
 )
 from groundhook.core.types.events import Warned
 from groundhook.core.types.turn import Identity
@@ -419,9 +419,9 @@ def test_queries_are_understood_in_every_dialect() -> None:
 def test_pages_and_keywords_are_understood_in_every_dialect() -> None:
     page = {"link": "https://example.org", "title": "T", "snippet": "S"}
     for raw in ({"results": [page]}, {"organic": [page]}, [page]):
-        (found,) = WebAnswer.model_validate(raw).results
+        (found,) = WebSearchAnswer.model_validate(raw).results
         assert (found.url, found.content, found.score) == ("https://example.org", "S", None)
-    assert WebAnswer.model_validate([]).results == ()
+    assert WebSearchAnswer.model_validate([]).results == ()
     assert [each.k for each in KeywordAnswer.model_validate(["a", {"word": "b"}]).keywords] == [
         "a",
         "b",

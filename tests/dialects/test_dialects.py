@@ -31,7 +31,7 @@ from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.ag_ui import AGUI
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.ending import ending
-from groundhook.host.output.dialects.fold import Fold, Piece, run, steps
+from groundhook.host.output.dialects.fold import ClientMessage, Fold, run, steps
 from groundhook.host.output.dialects.literal import without_citations
 from groundhook.host.output.dialects.native import Answer, Whole
 from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, completion
@@ -67,19 +67,19 @@ def seen(events: Sequence[Event]) -> list[Event]:
     return [shown for event in events if (shown := READER.of(event)) is not None]
 
 
-def chunks(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+def chunks(pieces: Sequence[ClientMessage]) -> list[dict[str, Any]]:
     return [piece.data for piece in pieces if piece.data != DONE]
 
 
-def deltas(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+def deltas(pieces: Sequence[ClientMessage]) -> list[dict[str, Any]]:
     return [choice["delta"] for chunk in chunks(pieces) for choice in chunk.get("choices", ())]
 
 
-def text(pieces: Sequence[Piece]) -> str:
+def text(pieces: Sequence[ClientMessage]) -> str:
     return "".join(delta.get("content", "") for delta in deltas(pieces))
 
 
-def events_of(pieces: Sequence[Piece], type: str) -> list[dict[str, Any]]:
+def events_of(pieces: Sequence[ClientMessage], type: str) -> list[dict[str, Any]]:
     found = [chunk["event"] for chunk in chunks(pieces) if "event" in chunk]
     return [event["data"] for event in found if event["type"] == type]
 
@@ -129,7 +129,7 @@ def test_the_text_sent_is_the_answer_with_the_labels_in_the_place_of_its_markers
         assert sent == expected
 
 
-def annotated(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+def annotated(pieces: Sequence[ClientMessage]) -> list[dict[str, Any]]:
     listed = [each for delta in deltas(pieces) for each in delta.get("annotations", ())]
     assert [each["index"] for each in listed] == list(range(len(listed)))
     return [each["url_citation"] for each in listed]
@@ -397,7 +397,7 @@ def test_earlier_answers_lose_the_numbers_and_links_of_their_citations() -> None
 def test_the_pieces_of_an_answer_are_joined_in_time_that_grows_as_they_do() -> None:
     begun = {"id": "x", "created": 1, "model": "m"}
     delta = {"index": 0, "delta": {"content": "𝛼" * 200}, "finish_reason": None}
-    pieces = [Piece({**begun, "choices": [delta]})] * 20_000
+    pieces = [ClientMessage({**begun, "choices": [delta]})] * 20_000
     began = time.process_time()
     whole = completion(pieces)
     assert time.process_time() - began < 5  # a copy of the whole for each piece took a minute

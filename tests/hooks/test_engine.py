@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from groundhook.core.errors import HookCrashed
-from groundhook.hooks.engine import Isolate, Outcome, close_all, isolate_count
+from groundhook.hooks.engine import Isolate, IsolateOutcome, close_all, isolate_count
 
 ROOT = Path(__file__).parents[2]
 ECHO = """(() => {
@@ -66,8 +66,8 @@ def test_the_private_names_are_those_of_the_pinned_version() -> None:
     assert [name for name in KINDS.split() if not hasattr(kinds, name)] == []
 
 
-def evaluate(isolate: Isolate, code: str) -> Outcome:
-    done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+def evaluate(isolate: Isolate, code: str) -> IsolateOutcome:
+    done: queue.SimpleQueue[IsolateOutcome] = queue.SimpleQueue()
     isolate.evaluate(code, done.put)
     return done.get(timeout=60)
 
@@ -82,7 +82,7 @@ def test_texts_of_any_length_cross_the_bridge_in_pieces(text: str) -> None:
     isolate = echoing()
     try:
         code = "ask(" + "+".join(f"String.fromCodePoint({ord(char)})" for char in text) + ")"
-        assert evaluate(isolate, code) == Outcome("value", text.upper())
+        assert evaluate(isolate, code) == IsolateOutcome("value", text.upper())
     finally:
         isolate.close()
 
@@ -123,7 +123,7 @@ def test_stopping_ends_a_loop_and_a_call_in_flight() -> None:
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
     for code in ("for (;;);", "ask('never answered')"):
         isolate = Isolate(ECHO, calls.put)
-        done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        done: queue.SimpleQueue[IsolateOutcome] = queue.SimpleQueue()
         isolate.evaluate(code, done.put)
         if "ask" in code:
             assert calls.get(timeout=60) == "never answered"
@@ -149,7 +149,7 @@ def test_closing_ends_a_call_in_flight_and_microtasks_without_end() -> None:
 
 def test_the_cpu_clock_stops_during_a_call() -> None:
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
-    done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    done: queue.SimpleQueue[IsolateOutcome] = queue.SimpleQueue()
     isolate = Isolate(ECHO, calls.put)
     try:
         isolate.evaluate("ask('x')", done.put)
@@ -206,7 +206,7 @@ def thread_states() -> int:
 def test_python_keeps_nothing_of_a_thread_of_v8s_that_has_ended(ending: str) -> None:
     code, last = ENDINGS[ending]
     calls: queue.SimpleQueue[str] = queue.SimpleQueue()
-    done: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+    done: queue.SimpleQueue[IsolateOutcome] = queue.SimpleQueue()
 
     def on_call(text: str) -> None:
         calls.put(text)

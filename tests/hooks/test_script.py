@@ -16,8 +16,8 @@ import pytest
 
 from groundhook.core.errors import HookSyntaxError
 from groundhook.core.hook_engine import HookScript
-from groundhook.hooks.compiler import Compiler
-from groundhook.hooks.engine import Outcome
+from groundhook.hooks.compiler import ScriptCompiler
+from groundhook.hooks.engine import IsolateOutcome
 from groundhook.hooks.runner import open_engine
 from groundhook.hooks.script import Linker, Transpile
 from tests.hooks.conftest import Hooks
@@ -298,8 +298,8 @@ async def test_turns_that_come_at_once_compile_once(in_workers: Hooks, tmp_path:
 
 
 def test_files_given_to_one_compiler_at_once_get_their_own_answers() -> None:
-    answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
-    compiler = Compiler()
+    answers: queue.SimpleQueue[tuple[int, IsolateOutcome]] = queue.SimpleQueue()
+    compiler = ScriptCompiler()
     try:
         for n in range(5):
             compiler.transpile(

@@ -11,7 +11,7 @@ import pytest
 
 from groundhook.core.hook_engine import HookScript
 from groundhook.hooks.typecheck import type_errors
-from groundhook.hooks.typings import Names, typings
+from groundhook.hooks.typings import AppNames, typings
 from tests.hooks.conftest import Hooks
 
 
@@ -123,14 +123,14 @@ async def test_a_name_that_the_app_does_not_have_comes_with_the_nearest_one(tmp_
         import type { Context } from "groundhook";
         function Create(ctx: Context) { ctx.search.KB("q", { collections: ["dcos"] }); }
     """
-    declarations = typings(Names(collections=["docs", "agents.faq.answers"]))
+    declarations = typings(AppNames(collections=["docs", "agents.faq.answers"]))
     (error,) = await type_errors([package(tmp_path, source)], declarations)
     assert (error.code, error.hint) == ("TS2322", "did you mean 'docs'?")
     other = source.replace(
         'ctx.search.KB("q", { collections: ["dcos"] })', 'ctx.agent.Call("hlper", "Hi")'
     )
     (error,) = await type_errors(
-        [package(tmp_path, other)], typings(Names(assistants=["helper", "guide"]))
+        [package(tmp_path, other)], typings(AppNames(assistants=["helper", "guide"]))
     )
     assert (error.code, error.hint) == ("TS2345", "did you mean 'helper'?")
 

@@ -17,7 +17,7 @@ from groundhook.core.types.search import GraphNode
 from groundhook.hooks.api.row import HostCall
 from groundhook.hooks.api.table import CALLS
 from groundhook.hooks.typecheck import COMPILER_OPTIONS
-from groundhook.hooks.typings import DOCUMENT, Names, typings
+from groundhook.hooks.typings import DOCUMENT, AppNames, typings
 from tests.hooks.conftest import Hooks
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ async def test_every_global_that_is_declared_is_there(hooks: Hooks) -> None:
 
 def test_an_apps_names_are_unions_and_a_kind_without_names_is_any_text(tmp_path: Path) -> None:
     declarations = typings(
-        Names(collections=["docs", "agents.a.faq"], assistants=["a"], tools=["add"])
+        AppNames(collections=["docs", "agents.a.faq"], assistants=["a"], tools=["add"])
     )
     source = """\
 ctx.search.KB("q", { collections: ["docs", "agents.a.faq"] });
@@ -119,7 +119,7 @@ def test_a_name_with_a_quote_stays_a_name(tmp_path: Path) -> None:
     assert (
         mistakes(
             tmp_path,
-            typings(Names(collections=['a"b', "a\\b", "ä*/"])),
+            typings(AppNames(collections=['a"b', "a\\b", "ä*/"])),
             'ctx.search.KB("q", { collections: ["ä*/"] });',
         )
         == []

@@ -17,7 +17,7 @@ from groundhook.handlers.kb.embed import HashEmbedder
 from groundhook.handlers.kb.embedders.curve import UNKNOWN
 from groundhook.handlers.kb.ranking.certainty import First, Judgement, judge
 from groundhook.handlers.kb.ranking.fusion import inverse_frequency
-from groundhook.handlers.kb.store.port import Evidence
+from groundhook.handlers.kb.store.port import SearchEvidence
 from tests.kb.conftest import Opens, search, spec
 
 PASSAGE = (
@@ -34,7 +34,7 @@ def judged(
     tokens = lexical.indices(question)
     missing = tuple(tokens - lexical.indices(PASSAGE))
     rarity = {index: inverse_frequency(0 if index in missing else 1, 100) for index in tokens}
-    evidence = Evidence(0.0, 0.0, rarity, missing, common)
+    evidence = SearchEvidence(0.0, 0.0, rarity, missing, common)
     return judge(question, First(held, held), evidence, "english", best, tenth)
 
 

@@ -19,11 +19,11 @@ from groundhook.handlers.kb.embedded.collection import BATCH, Collection
 from groundhook.handlers.kb.embedded.manifest import Manifest
 from groundhook.handlers.kb.store.messages import as_mapping, pack_vector
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     FullDocument,
     Passage,
-    Question,
+    VectorAnswer,
+    VectorQuestion,
 )
 
 MADE = CollectionSettings(provider="test", model="test", dimensions=2, language="english")
@@ -49,8 +49,8 @@ def opened(folder: Path) -> Collection:
     return found
 
 
-def ask(collection: Collection, text: str = "pear", limit: int = 1000) -> Answer:
-    return collection.search(Question(vector=pack_vector([1.0, 0.5]), text=text, limit=limit))
+def ask(collection: Collection, text: str = "pear", limit: int = 1000) -> VectorAnswer:
+    return collection.search(VectorQuestion(vector=pack_vector([1.0, 0.5]), text=text, limit=limit))
 
 
 def seen(collection: Collection) -> dict[str, int]:

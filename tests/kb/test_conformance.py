@@ -27,11 +27,11 @@ from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     FullDocument,
     Passage,
-    Question,
+    VectorAnswer,
+    VectorQuestion,
     VectorStore,
 )
 from tests.loopback.qdrant import qdrant
@@ -133,17 +133,17 @@ def long(version: str) -> FullDocument:
 
 async def ask(
     store: VectorStore, text: str = "pear", made: CollectionSettings = MADE, **more: Any
-) -> Answer:
+) -> VectorAnswer:
     question: dict[str, Any] = {
         "vector": pack_vector([1.0, 0.0, 0.0, 0.0]),
         "text": text,
         "limit": 10,
         **more,
     }
-    return await store.search("a", made, Question(**question))
+    return await store.search("a", made, VectorQuestion(**question))
 
 
-def contents(answer: Answer) -> list[str]:
+def contents(answer: VectorAnswer) -> list[str]:
     return [hit.content for hit in answer.hits]
 
 
@@ -480,7 +480,7 @@ async def test_several_questions_in_one_request_are_answered_in_their_order(
 ) -> None:
     await store.put("a", MADE, document("one.md", "ripe pears", "green apples"))
     vectors = pack_vector([0.0, 1.0, 0.0, 0.0]), pack_vector([1.0, 0.0, 0.0, 0.0])
-    wanted = [Question(vector=vector, text="plums", limit=1) for vector in vectors]
+    wanted = [VectorQuestion(vector=vector, text="plums", limit=1) for vector in vectors]
     answers = await store.search_many("a", MADE, wanted)
     assert [contents(answer) for answer in answers] == [["green apples"], ["ripe pears"]]
     assert [one.exists for one in await store.search_many("b", MADE, wanted)] == [False, False]

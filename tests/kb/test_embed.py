@@ -29,7 +29,7 @@ from groundhook.handlers.kb.embed import (
     without_markup,
 )
 from groundhook.handlers.kb.embedders.builtin import BuiltinEmbedder, builtin
-from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine
+from groundhook.handlers.kb.embedders.e5.engine import E5Engine, load_engine
 from tests.kb.conftest import Opens, Writes, providers, search, spec
 
 EMBEDDERS = ["builtin", "hash"]
@@ -39,7 +39,7 @@ def embedder(name: str) -> Embedder:
     return providers().get(name)(EmbeddingSpec(provider=name))
 
 
-def unbound() -> Engine:
+def unbound() -> E5Engine:
     """The model without the bounds of `BuiltinEmbedder`."""
     return load_engine().engine
 

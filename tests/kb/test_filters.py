@@ -19,7 +19,12 @@ from groundhook.core.types.fields import FieldType, field_value
 from groundhook.core.types.filters import dumped, fit_filter, loaded, parse_filter
 from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.store.messages import pack_vector
-from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage, Question
+from groundhook.handlers.kb.store.port import (
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    VectorQuestion,
+)
 
 FIELDS: dict[str, FieldType] = {
     "tag": "keyword",
@@ -220,7 +225,7 @@ def test_the_engine_finds_what_a_plain_reading_of_the_filter_says(
     assert parsed is not None
     wanted = fit_filter(parsed, FIELDS, "docs")
     assert loaded(dumped(wanted)) == wanted
-    question = Question(
+    question = VectorQuestion(
         vector=pack_vector([1.0, 0.5]), text="pear", limit=100, tenant="mine", filter=wanted
     )
     found = sorted((hit.document, hit.ordinal) for hit in collection.search(question).hits)

@@ -14,11 +14,11 @@ from groundhook.core.errors import StorageError
 from groundhook.handlers.kb.embedded.client import KBClient
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     FullDocument,
     Passage,
-    Question,
+    VectorAnswer,
+    VectorQuestion,
 )
 from tests.loops import run
 
@@ -73,9 +73,9 @@ def fill(disk: Path) -> None:
             pass
 
 
-async def ask(client: KBClient) -> Answer:
+async def ask(client: KBClient) -> VectorAnswer:
     return await client.search(
-        "docs", MADE, Question(vector=pack_vector([1.0] * 256), text="pear", limit=1000)
+        "docs", MADE, VectorQuestion(vector=pack_vector([1.0] * 256), text="pear", limit=1000)
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.ranking.fusion import (
-    Group,
+    LanguageGroup,
     Rarity,
     descending_scores,
     found_by_one_word,
@@ -27,7 +27,7 @@ def order(
     dense: dict[int, float], words: dict[int, float], weight: float = 1.0, limit: int = 100
 ) -> list[int]:
     cosines = {**dict.fromkeys(words, 0.05), **dense}
-    return fuse([Group(dense, words, weight)], cosines, limit)
+    return fuse([LanguageGroup(dense, words, weight)], cosines, limit)
 
 
 def weight(question: SparseVector, passage: str, rare: dict[int, Rarity] | None = None) -> float:
@@ -78,11 +78,11 @@ def test_passages_that_a_cut_left_in_by_chance_do_not_count() -> None:
 def test_passages_of_another_language_are_not_worth_less_because_they_cannot_have_the_words() -> (
     None
 ):
-    own = Group({1: 0.80, 2: 0.79, 3: 0.78}, {2: 3.0, 3: 2.0}, 1.0)
-    other = Group({11: 0.82, 12: 0.77}, {}, 0.0)
+    own = LanguageGroup({1: 0.80, 2: 0.79, 3: 0.78}, {2: 3.0, 3: 2.0}, 1.0)
+    other = LanguageGroup({11: 0.82, 12: 0.77}, {}, 0.0)
     cosines = {**own.dense, **other.dense}
     fair = fuse([own, other], cosines, 100)
-    alike = fuse([own, Group(other.dense, {}, 1.0)], cosines, 100)
+    alike = fuse([own, LanguageGroup(other.dense, {}, 1.0)], cosines, 100)
     assert fair.index(11) < alike.index(11)
 
 
@@ -117,9 +117,9 @@ def test_only_the_passage_of_a_rare_word_is_found_however_near_and_only_where_wo
     question = ANALYSER.question("granite")
     [granite] = question.indices
     rare = {granite: Rarity(6.0, only=4)}
-    assert found_by_one_word(question, rare, [Group({}, {4: 6.0, 5: 1.0}, 1.0)]) == {4}
-    assert not found_by_one_word(question, rare, [Group({}, {4: 6.0}, 0.5)])
-    assert not found_by_one_word(question, {granite: COMMON}, [Group({}, {4: 6.0}, 1.0)])
+    assert found_by_one_word(question, rare, [LanguageGroup({}, {4: 6.0, 5: 1.0}, 1.0)]) == {4}
+    assert not found_by_one_word(question, rare, [LanguageGroup({}, {4: 6.0}, 0.5)])
+    assert not found_by_one_word(question, {granite: COMMON}, [LanguageGroup({}, {4: 6.0}, 1.0)])
 
 
 @given(st.lists(st.floats(0, 1), max_size=20))

@@ -11,12 +11,12 @@ import pytest
 from groundhook.handlers.kb.balance import Balance, add_sums, format_sums, parse_sums, sum_vectors
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store.messages import pack_vector
-from groundhook.handlers.kb.store.port import Question
+from groundhook.handlers.kb.store.port import VectorQuestion
 
 ENGLISH = [[1.0, 0.1 * n, 0.0] for n in range(12)]
 HEBREW = [[0.2, 0.1 * n, 1.0] for n in range(8)]
 SUMS = sum_vectors([*(("english", one) for one in ENGLISH), *(("hebrew", one) for one in HEBREW)])
-QUESTION = Question(vector=pack_vector([1.0, 0.5, 0.1]), text="", limit=5)
+QUESTION = VectorQuestion(vector=pack_vector([1.0, 0.5, 0.1]), text="", limit=5)
 
 
 def cosine(one: list[float], other: list[float]) -> float:
@@ -45,7 +45,7 @@ def test_in_a_small_collection_a_single_passage_is_a_language_and_keeps_its_subj
     balance = Balance(sum_vectors([*english, ("german", alone)]))
     assert balance.languages == ("english", "german")
     near, far = (
-        Scale.of(Question(vector=pack_vector(vector), text="", limit=5), balance)
+        Scale.of(VectorQuestion(vector=pack_vector(vector), text="", limit=5), balance)
         for vector in ([0.0, 0.9, 0.9], [1.0, 0.0, 0.0])
     )
     assert near.similarity(1, cosine([0.0, 0.9, 0.9], alone)) > far.similarity(

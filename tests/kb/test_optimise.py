@@ -20,7 +20,12 @@ from groundhook.handlers.kb.embedded.collection import Collection
 from groundhook.handlers.kb.embedded.folder import Folder
 from groundhook.handlers.kb.embedded.optimise import Optimiser
 from groundhook.handlers.kb.store.messages import pack_vector
-from groundhook.handlers.kb.store.port import CollectionSettings, FullDocument, Passage, Question
+from groundhook.handlers.kb.store.port import (
+    CollectionSettings,
+    FullDocument,
+    Passage,
+    VectorQuestion,
+)
 
 MADE = CollectionSettings(
     provider="test", model="test", dimensions=8, language="english", fields={"tag": "keyword"}
@@ -67,7 +72,7 @@ class Open:
     def found(self) -> dict[str, int]:
         """Passages by document, as a search for all of them sees them."""
         answer = self.collection.search(
-            Question(vector=pack_vector([1.0] * 8), text="pear", limit=5000)
+            VectorQuestion(vector=pack_vector([1.0] * 8), text="pear", limit=5000)
         )
         counted: dict[str, int] = {}
         for hit in answer.hits:
@@ -188,7 +193,7 @@ async def test_searches_go_on_while_a_worker_optimises(state: Path) -> None:
     client = KBClient(state, idle_s=20)
     for number in range(4):
         await client.put("docs", plain, document(f"{number}", 1500))
-    pear = Question(vector=pack_vector([1.0] * 8), text="pear", limit=5)
+    pear = VectorQuestion(vector=pack_vector([1.0] * 8), text="pear", limit=5)
     with anyio.fail_after(120):
         while not (found := await anyio.to_thread.run_sync(_optimising, state)):
             assert len((await client.search("docs", plain, pear)).hits) == 5
@@ -205,7 +210,9 @@ async def test_searches_go_on_while_a_worker_optimises(state: Path) -> None:
         len(
             (
                 await client.search(
-                    "docs", plain, Question(vector=pack_vector([1.0] * 8), text="x", limit=6000)
+                    "docs",
+                    plain,
+                    VectorQuestion(vector=pack_vector([1.0] * 8), text="x", limit=6000),
                 )
             ).hits
         )

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from groundhook.core.errors import IngestError
 from groundhook.core.types.collection_spec import RowSpec
 from groundhook.handlers.kb.reading.columns import Columns
-from groundhook.handlers.kb.reading.rows import LARGEST_ROW, Row, feed_rows, file_rows
+from groundhook.handlers.kb.reading.rows import LARGEST_ROW, FileRow, feed_rows, file_rows
 
 
-def rows(tmp_path: Path, name: str, text: str | bytes) -> list[Row]:
+def rows(tmp_path: Path, name: str, text: str | bytes) -> list[FileRow]:
     path = tmp_path / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return list(file_rows(path))
@@ -98,7 +98,7 @@ def test_rows_in_utf_16_without_its_mark_are_refused(tmp_path: Path, text: str) 
 
 
 def test_one_nul_in_a_row_is_noted_with_its_line_and_a_row_of_nuls_is_refused() -> None:
-    made = Columns(RowSpec()).document(Row(7, 0, {"text": "a ripe\0pear"}), "t.csv")
+    made = Columns(RowSpec()).document(FileRow(7, 0, {"text": "a ripe\0pear"}), "t.csv")
     assert made.document.text == "a ripe pear"
     assert made.document.notes == ("line 7: 1 NUL character was read as blank",)
     with pytest.raises(IngestError, match=r"t\.csv:7: the row is binary"):
@@ -199,7 +199,7 @@ def test_a_feed_is_read_as_it_comes(begins: bytes, row: bytes) -> None:
 def document(
     values: dict[str, Any], spec: RowSpec | None = None, **more: Any
 ) -> tuple[str, str, str, str]:
-    made = Columns(spec or RowSpec(), **more).document(Row(7, 0, values), "t.csv")
+    made = Columns(spec or RowSpec(), **more).document(FileRow(7, 0, values), "t.csv")
     return made.id, made.document.title, made.document.text, made.document.url
 
 
@@ -236,7 +236,8 @@ def test_a_row_without_an_id_keeps_its_own_as_long_as_its_text_stays() -> None:
 
 def test_fields_of_a_feed_may_stand_in_an_object_of_their_own() -> None:
     made = Columns(RowSpec()).document(
-        Row(1, 0, {"id": "a", "content": "x", "year": 1, "fields": {"year": 2, "tag": "t"}}), "f"
+        FileRow(1, 0, {"id": "a", "content": "x", "year": 1, "fields": {"year": 2, "tag": "t"}}),
+        "f",
     )
     assert {name: row.value for name, row in made.document.fields.items()} == {
         "id": "a",

@@ -28,11 +28,11 @@ from groundhook.handlers.kb.server.layout import alias
 from groundhook.handlers.kb.server.store import ServerStore
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     FullDocument,
     Passage,
-    Question,
+    VectorAnswer,
+    VectorQuestion,
 )
 from tests.kb.conftest import Writes, providers, search, spec
 from tests.loopback.qdrant import Qdrant, qdrant
@@ -94,9 +94,9 @@ async def at(server: Qdrant | str, **more: object) -> AsyncIterator[ServerStore]
         await store.aclose()
 
 
-async def ask(store: ServerStore) -> Answer:
+async def ask(store: ServerStore) -> VectorAnswer:
     return await store.search(
-        "docs", MADE, Question(vector=pack_vector([1.0, 0.0]), text="pear", limit=5)
+        "docs", MADE, VectorQuestion(vector=pack_vector([1.0, 0.0]), text="pear", limit=5)
     )
 
 

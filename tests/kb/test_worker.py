@@ -32,8 +32,8 @@ from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     FullDocument,
     Passage,
-    Question,
     StoreProgress,
+    VectorQuestion,
 )
 from tests.kb.conftest import Opens, Writes, scope, search, spec
 
@@ -85,7 +85,7 @@ def move_away(folder: Path) -> None:
 
 async def versions(kb: KBClient) -> set[str]:
     """Which versions of the document a search sees; each must be whole."""
-    question = Question(vector=pack_vector([1.0, 0.5, 0.0, 0.0]), text="pear", limit=2 * LONG)
+    question = VectorQuestion(vector=pack_vector([1.0, 0.5, 0.0, 0.0]), text="pear", limit=2 * LONG)
     hits = (await kb.search("docs", MADE, question)).hits
     seen: dict[str, set[str]] = {}
     for hit in hits:
@@ -131,7 +131,7 @@ async def test_a_worker_killed_in_the_middle_of_many_documents_shows_each_as_it_
 
         with anyio.CancelScope() as stopped:
             await kb.put("docs", MADE, *many, progress=progress)
-        question = Question(vector=pack_vector([1.0, 0.5, 0.0, 0.0]), text="pear", limit=1000)
+        question = VectorQuestion(vector=pack_vector([1.0, 0.5, 0.0, 0.0]), text="pear", limit=1000)
         seen = Counter(
             (hit.document, hit.content.split()[0])
             for hit in (await kb.search("docs", MADE, question)).hits
@@ -218,7 +218,7 @@ async def test_a_file_that_a_killed_process_left_incomplete_is_made_again(state:
     async with client(state) as kb:
         assert not (
             await kb.search(
-                "docs", MADE, Question(vector=pack_vector([1.0] * 4), text="x", limit=1)
+                "docs", MADE, VectorQuestion(vector=pack_vector([1.0] * 4), text="x", limit=1)
             )
         ).exists
         await kb.put("docs", MADE, document("new"))

@@ -23,7 +23,7 @@ from groundhook.core.errors import (
     ServerTimeout,
     ServerUnreachable,
 )
-from groundhook.host.tools.mcp.program import Program, open_program
+from groundhook.host.tools.mcp.program import ServerProgram, open_program
 from groundhook.host.tools.mcp.sdk import session
 from groundhook.host.tools.mcp.servers import Servers, open_servers
 from tests.loopback.server import Json, serving
@@ -216,7 +216,9 @@ async def test_the_line_of_a_program_that_ends_before_the_first_message_is_in_th
     opened: Open, monkeypatch: pytest.MonkeyPatch, rest: str
 ) -> None:
     @asynccontextmanager
-    async def unread_until_the_first_message(*given: Any, **more: Any) -> AsyncIterator[Program]:
+    async def unread_until_the_first_message(
+        *given: Any, **more: Any
+    ) -> AsyncIterator[ServerProgram]:
         async with open_program(*given, **more) as program:
             output, write = program._transport.get_pipe_transport(1), program.write
             output.pause_reading()

@@ -18,7 +18,7 @@ from groundhook.core.types.events import StreamEnd
 from groundhook.core.types.search import Item
 from groundhook.core.types.turn import Identity, Message
 from groundhook.core.types.uses import JsonReply
-from groundhook.host.turn.delegation import Delegates, DelegateTargets
+from groundhook.host.turn.delegation import DelegateTargets, TurnDelegates
 from groundhook.rerankers.delegated import DelegatedReranker
 from tests.keys import key
 from tests.loopback.server import Json, Loopback, Reply, serving
@@ -87,7 +87,7 @@ class Rig:
         )
 
 
-def scope_with(delegates: Delegates | None = None) -> Scope:
+def scope_with(delegates: TurnDelegates | None = None) -> Scope:
     async def warn(code: str, message: str) -> None: ...
 
     scope = Scope(
@@ -195,7 +195,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
 
     kind: Any = "mcp" if name == "mcp" else "agent"
     yield Rig(
-        name, DelegatedReranker(kind), options, scope_with(Delegates(targets)), says, raw, sent
+        name, DelegatedReranker(kind), options, scope_with(TurnDelegates(targets)), says, raw, sent
     )
 
 

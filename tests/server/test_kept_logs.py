@@ -14,7 +14,7 @@ import anyio.lowlevel
 
 from groundhook import open_host
 from groundhook.core.server_settings import StreamSettings
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.host import Host
@@ -48,7 +48,7 @@ APP = {
         "function Create(ctx) { for (let n = 0; n < 3000; n++) ctx.Send(`${n}`.repeat(30)); }"
     ),
 }
-OWNER = Owner(user="ada")
+OWNER = ChatOwner(user="ada")
 
 
 class Body:

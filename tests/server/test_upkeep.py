@@ -13,8 +13,8 @@ import pytest
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from groundhook import open_host
-from groundhook.core.types.chats import Chat, Owner
-from groundhook.host.chats.ports import Page
+from groundhook.core.types.chats import Chat, ChatOwner
+from groundhook.host.chats.ports import ChatPage
 from groundhook.host.server.upkeep import reload_saved
 from tests.conftest import MakeApp
 from tests.server.conftest import serving, write
@@ -64,8 +64,8 @@ async def test_old_chats_are_removed_also_when_chats_are_switched_off(make_app: 
     app = make_app(APP)
     async with open_host(app, environment={}) as host:
         old = Chat(id="old", assistant_id="plain", made_at=1, changed_at=1)
-        await host.chats.chats.make(Owner(), old)
+        await host.chats.chats.make(ChatOwner(), old)
         write(app, {"agent/agent.yml": AGENT})
         with serving(app), anyio.fail_after(60):
-            while (await host.chats.chats.list(Owner(), Page())).chats:
+            while (await host.chats.chats.list(ChatOwner(), ChatPage())).chats:
                 pass

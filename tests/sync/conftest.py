@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from groundhook.core.errors import SourceError
-from groundhook.core.sync_source import Documents, SyncBatch, SyncRecord, digest_of
+from groundhook.core.sync_source import DocumentsByCollection, SyncBatch, SyncRecord, digest_of
 from groundhook.core.types.collection_queries import (
     CollectionAnswer,
     CollectionDocument,
@@ -142,7 +142,7 @@ class Portal:
             last=start + len(part) >= len(listed),
         )
 
-    def _made(self, id: str) -> Documents:
+    def _made(self, id: str) -> DocumentsByCollection:
         self.made += 1
         at, parts = self.records[id]
 

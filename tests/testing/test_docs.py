@@ -8,7 +8,7 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
-from groundhook.host.testing.answer import Requests, answer_of
+from groundhook.host.testing.answer import TurnRequests, answer_of
 from groundhook.host.testing.stage import TurnArguments
 from tests.conftest import MakeApp
 from tests.testing.conftest import rerun
@@ -32,7 +32,7 @@ def test_every_option_of_a_turn_is_named() -> None:
 
 
 def test_every_part_of_an_answer_is_named() -> None:
-    assert [name for name in answer_of([], Requests()) if f"`{name}`" not in PAGE] == []
+    assert [name for name in answer_of([], TurnRequests()) if f"`{name}`" not in PAGE] == []
 
 
 def test_every_expectation_is_named() -> None:

@@ -34,11 +34,11 @@ from groundhook.host.testing.evaluation.evaluator import (
     Evaluation,
     cassette_of,
 )
-from groundhook.host.testing.evaluation.html_report import Report, html_report
+from groundhook.host.testing.evaluation.html_report import EvaluationReport, html_report
 from groundhook.host.testing.evaluation.scoring import Outcome, Turn, outcome_of
 from groundhook.host.testing.evaluation.suite import (
-    Row,
-    Suite,
+    EvaluationRow,
+    EvaluationSuite,
     append_rows,
     assistant_of,
     read_suite,
@@ -83,7 +83,7 @@ def scored(row: dict[str, Any], content: str, *cited: Cited) -> Outcome:
         ),
     ]
     prices = {"m": Price(prompt=1, completion=2)}
-    return outcome_of(Turn(0, 0, 0), Row(question="?", **row), events, prices)
+    return outcome_of(Turn(0, 0, 0), EvaluationRow(question="?", **row), events, prices)
 
 
 CITED = Cited(
@@ -220,7 +220,7 @@ def test_the_assistant_is_that_of_the_folder(tmp_path: Path) -> None:
 def test_added_rows_follow_the_others(tmp_path: Path) -> None:
     path = written(tmp_path, {"question": "a"})
     path.write_text(path.read_text(encoding="utf-8").rstrip(), encoding="utf-8")
-    append_rows(path, [Row(question="b", sources=("x",))])
+    append_rows(path, [EvaluationRow(question="b", sources=("x",))])
     assert [row.question for row in read_suite(path, "s").rows] == ["a", "b"]
     assert path.read_text(encoding="utf-8").endswith('{"question":"b","sources":["x"]}\n')
 
@@ -296,7 +296,7 @@ async def test_a_suite_outside_of_an_assistant_must_name_one(make_app: MakeApp) 
 
 def test_a_report_has_no_markup_of_an_answer_and_no_script() -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
-    rows = (Row(question=evil, note=evil, sources=(evil,)),)
+    rows = (EvaluationRow(question=evil, note=evil, sources=(evil,)),)
     both = [
         Outcome(
             turn=Turn(0, n, 0),
@@ -311,8 +311,8 @@ def test_a_report_has_no_markup_of_an_answer_and_no_script() -> None:
         for n in (0, 1)
     ]
     page = html_report(
-        Report(
-            suite=Suite(Path("x"), evil, rows),
+        EvaluationReport(
+            suite=EvaluationSuite(Path("x"), evil, rows),
             names=[evil, evil],
             runs=1,
             at=datetime(2026, 1, 1, tzinfo=UTC),

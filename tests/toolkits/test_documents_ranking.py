@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from groundhook.toolkits.documents.builtin import joint_cosines, readable, word_shares
 from groundhook.toolkits.documents.ranking import (
-    Candidate,
-    Ranked,
+    JudgedSummary,
+    RankCandidate,
     at_least,
     joined,
     read_answer,
@@ -22,7 +22,8 @@ from groundhook.toolkits.documents.xml import results_xml
 
 IDS: list[int | str] = [11, 12, 13, "a-14"]
 SENT = [
-    Candidate(id=id, title=str(id), preview="", page=1, place=place) for place, id in enumerate(IDS)
+    RankCandidate(id=id, title=str(id), preview="", page=1, place=place)
+    for place, id in enumerate(IDS)
 ]
 
 
@@ -118,9 +119,9 @@ def test_whatever_a_model_answers_ids_were_sent_once_and_scores_are_between_0_an
 
 
 def test_a_document_on_two_pages_keeps_its_best_score() -> None:
-    first = [Ranked(SENT[0], 0.5), Ranked(SENT[1], 0.4)]
-    again = Candidate(id="11", title=None, preview="", page=2, place=0)
-    second = [Ranked(again, 0.9), Ranked(SENT[2], 0.4)]
+    first = [JudgedSummary(SENT[0], 0.5), JudgedSummary(SENT[1], 0.4)]
+    again = RankCandidate(id="11", title=None, preview="", page=2, place=0)
+    second = [JudgedSummary(again, 0.9), JudgedSummary(SENT[2], 0.4)]
     best = joined([first, second], 3)
     assert [(one.candidate.key, one.score) for one in best] == [
         ("11", 0.9),
@@ -130,7 +131,11 @@ def test_a_document_on_two_pages_keeps_its_best_score() -> None:
 
 
 def test_the_least_relevance_is_kept_and_what_is_below_is_not() -> None:
-    ranked = [Ranked(SENT[0], 0.3), Ranked(SENT[1], 0.2999), Ranked(SENT[2], 0.8)]
+    ranked = [
+        JudgedSummary(SENT[0], 0.3),
+        JudgedSummary(SENT[1], 0.2999),
+        JudgedSummary(SENT[2], 0.8),
+    ]
     assert [one.candidate.id for one in at_least(ranked, 0.3, 10)] == [13, 11]
 
 

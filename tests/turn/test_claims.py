@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from groundhook.core.types.events import Claims
 from groundhook.core.types.search import Item
 from groundhook.host.search.citations import claims
-from groundhook.host.search.citations.claims import Checked
-from groundhook.host.search.citations.facts import Source, facts, words_of
+from groundhook.host.search.citations.claims import ClaimState
+from groundhook.host.search.citations.facts import CitedSource, facts, words_of
 from groundhook.host.search.citations.reader import Grammar, Marker, Reading, read
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
@@ -18,17 +18,17 @@ from tests.parts.turns import app_with, end, run
 
 GRAMMAR = Grammar.of("#ref:{id}")
 SOURCES = {
-    "a1": Source.of(
+    "a1": CitedSource.of(
         "Limits",
         "A turn takes at most 120 seconds, a request has 1,234.50 kB. Set on 12 March 2024 by Acme"
         " Ltd. Five tools run at once; the message is “too many turns”.",
     ),
-    "b2": Source.of("Prices", "The plan costs 49 euros."),
+    "b2": CitedSource.of("Prices", "The plan costs 49 euros."),
 }
 
 
-def checked(parts: list[str], question: str = "") -> Checked:
-    reading, state, known = Reading(), Checked(), words_of(question)
+def checked(parts: list[str], question: str = "") -> ClaimState:
+    reading, state, known = Reading(), ClaimState(), words_of(question)
     for n in range(len(parts) + 1):
         last = n == len(parts)
         reading, pieces = read(reading, "" if last else parts[n], GRAMMAR, last=last)
@@ -114,7 +114,7 @@ def test_every_chunking_of_an_answer_gives_the_same_claims(
 @given(st.text(max_size=300))
 @example("0*AP")
 def test_every_fact_of_a_text_is_in_it(text: str) -> None:
-    source = Source.of(text)
+    source = CitedSource.of(text)
     assert [fact for fact in facts(text) if not source.has(fact)] == []
 
 

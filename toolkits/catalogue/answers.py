@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraint
 
 from groundhook.core.types.base import Few
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 MOST_RESULTS = 100  # of one page
 
 
@@ -24,14 +24,14 @@ class _Answer(BaseModel):
 class DatasetArguments(_Arguments):
     """The arguments of `searchDatasets`."""
 
-    query: Text | None = Field(
+    query: _Text | None = Field(
         default=None, description="What the datasets are about, in any language"
     )
-    organization: Name | None = Field(
+    organization: _Name | None = Field(
         default=None, description="Only datasets of this organization: its name, title or id"
     )
-    tag: Name | None = Field(default=None, description="Only datasets with this tag")
-    tags: Few[list[Name]] = Field(
+    tag: _Name | None = Field(default=None, description="Only datasets with this tag")
+    tags: Few[list[_Name]] = Field(
         default=[], max_length=20, description="Only datasets with all of these tags"
     )
     limit: int | None = Field(
@@ -47,13 +47,13 @@ class DatasetArguments(_Arguments):
 class ResourceArguments(_Arguments):
     """The arguments of `searchResources`."""
 
-    query: Text | None = Field(
+    query: _Text | None = Field(
         default=None, description="What the files are about, in any language"
     )
-    datasetId: Name | None = Field(  # noqa: N815
+    datasetId: _Name | None = Field(  # noqa: N815
         default=None, description="Only files of this dataset: its id or name"
     )
-    format: Name | None = Field(default=None, description="Only files of this format, such as csv")
+    format: _Name | None = Field(default=None, description="Only files of this format, such as csv")
     limit: int | None = Field(
         default=None, ge=1, le=MOST_RESULTS, description="Most files to return (default: 10)"
     )
@@ -78,7 +78,7 @@ class Dataset(_Answer):
     _key: str = PrivateAttr("")
 
 
-class Resource(_Answer):
+class DatasetResource(_Answer):
     """A file or service of a dataset."""
 
     id: str
@@ -130,4 +130,4 @@ class DatasetsFound(_Found):
 class ResourcesFound(_Found):
     """The answer of `searchResources`."""
 
-    resources: list[Resource]
+    resources: list[DatasetResource]

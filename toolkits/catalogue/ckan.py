@@ -33,7 +33,7 @@ from groundhook.core.settings import HttpSettings
 from groundhook.core.types.web import WebAnswer
 from groundhook.toolkits.catalogue.settings import CatalogueSource
 
-Package = Mapping[str, Any]
+_Package = Mapping[str, Any]
 
 TRIES = 3
 # If a portal requests a longer pause, the sync ends, and the next one tries again.
@@ -46,11 +46,11 @@ _API = "/api/3/action"
 
 
 @dataclass(frozen=True)
-class Listing:
+class PackageListing:
     """A page of packages. `position` is where the next one begins, `total` what the portal counts
     without packages that are omitted (drafts, deleted and private ones)."""
 
-    packages: Sequence[Package]
+    packages: Sequence[_Package]
     position: str
     total: int
     last: bool
@@ -116,7 +116,7 @@ class Portal:
             return False
         return bool(since) and every >= max(known, 1) and past == every and future == 0
 
-    async def read(self, position: str, since: str) -> Listing:
+    async def read(self, position: str, since: str) -> PackageListing:
         """Return a page of the listing. Raises SourceError."""
         place = _Place(**read_json(position)) if position else _Place()
         changed = _solr(since) if since else ""
@@ -148,7 +148,7 @@ class Portal:
             return 0
         return 1 if place.sort else max(1, self._page // 4)
 
-    def _listing(self, found: _Found, place: _Place, start: int) -> Listing:
+    def _listing(self, found: _Found, place: _Place, start: int) -> PackageListing:
         end = start + len(found.packages)
         if not found.packages and end < found.total:
             raise SourceMalformed(
@@ -162,7 +162,7 @@ class Portal:
         last = str(found.packages[-1].get(key) or "") if found.packages else place.last
         # With one package per page, the overlap would repeat the same package for ever.
         only_overlap = end == place.start and start < place.start
-        return Listing(
+        return PackageListing(
             packages=public,
             position=_Place(end, "" if only_overlap else last, place.sort, left_out).text(),
             total=max(0, found.total - left_out),
@@ -280,7 +280,7 @@ class Portal:
 class _Found:
     """The answer to a search of packages."""
 
-    packages: Sequence[Package]
+    packages: Sequence[_Package]
     total: int
 
 
@@ -289,16 +289,16 @@ def _may_pass(error: SourceError) -> bool:
     return error.again or isinstance(error, SourceTimeout) or type(error) is SourceError
 
 
-def _is_public(package: Package) -> bool:
+def _is_public(package: _Package) -> bool:
     return package.get("state", "active") == "active" and package.get("private") is not True
 
 
-def _ascending(packages: Sequence[Package], key: str) -> bool:
+def _ascending(packages: Sequence[_Package], key: str) -> bool:
     values = [str(package.get(key) or "") for package in packages]
     return values == sorted(values)
 
 
-def _is_gap(packages: Sequence[Package], place: _Place) -> bool:
+def _is_gap(packages: Sequence[_Package], place: _Place) -> bool:
     """Return whether packages may be missing between a page and the one before it."""
     if not packages or not place.last:
         return False
@@ -307,7 +307,7 @@ def _is_gap(packages: Sequence[Package], place: _Place) -> bool:
     return all(str(package.get("id")) != place.last for package in packages)
 
 
-def _modified(package: Package) -> datetime | None:
+def _modified(package: _Package) -> datetime | None:
     try:
         moment = datetime.fromisoformat(str(package.get("metadata_modified")))
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

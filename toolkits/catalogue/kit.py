@@ -139,7 +139,7 @@ RESOURCES = (
 )
 
 
-class Catalogue:
+class CatalogueToolkit:
     """A catalogue as its file declares it. `synced` returns the state of its syncs."""
 
     def __init__(

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from groundhook.core.sync_source import Documents, digest_of
+from groundhook.core.sync_source import DocumentsByCollection, digest_of
 from groundhook.core.types.collection_queries import CollectionDocument
 from groundhook.core.unseen import clean
 from groundhook.toolkits.catalogue.columns import declared, words
@@ -52,7 +52,7 @@ class PackageReader:
             if self.columns is not None:
                 columns.update(await self.columns(package))
 
-        def make(ids: Mapping[str, str] = _NO_IDS) -> Documents:
+        def make(ids: Mapping[str, str] = _NO_IDS) -> DocumentsByCollection:
             return self.documents(package, columns, ids)
 
         made_by = [LAYOUT, self.portal, self.tenant, self.columns is not None]

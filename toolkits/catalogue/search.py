@@ -20,9 +20,9 @@ from groundhook.toolkits.catalogue.answers import (
     Count,
     Dataset,
     DatasetArguments,
+    DatasetResource,
     DatasetsFound,
     Refinements,
-    Resource,
     ResourceArguments,
     ResourcesFound,
 )
@@ -299,8 +299,8 @@ def _dataset(match: CollectionMatch, now: Any) -> Dataset:
     return found
 
 
-def _resource(match: CollectionMatch) -> Resource:
-    found = Resource(
+def _resource(match: CollectionMatch) -> DatasetResource:
+    found = DatasetResource(
         id=match.id,
         name=_text(match, "name") or match.title,
         url=_text(match, "address"),

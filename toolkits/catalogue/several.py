@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from groundhook.core.json_text import read_json
 from groundhook.core.sync_source import (
-    Documents,
+    DocumentsByCollection,
     SyncBatch,
     SyncRecord,
     SyncSource,
@@ -39,7 +39,7 @@ class PackageRecord(SyncRecord):
     tenant: str
     same: frozenset[str]
     resources: Sequence[str]
-    make_with: Callable[[Mapping[str, str]], Documents]
+    make_with: Callable[[Mapping[str, str]], DocumentsByCollection]
 
 
 def keys_of(package: Mapping[str, Any]) -> frozenset[str]:

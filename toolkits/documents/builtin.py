@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groundhook.core.ports import Embedder
-from groundhook.toolkits.documents.ranking import Candidate, Ranked
+from groundhook.toolkits.documents.ranking import JudgedSummary, RankCandidate
 
 # A similarity as relevance. Below a similarity of 0.1 no right document is found for the questions
 # of bench/toolkits that are not kept aside; models call that 0.3.
@@ -22,8 +22,8 @@ _FILE_ENDING = re.compile(r"\.\w{1,5}$")
 
 
 async def rank_by_texts(
-    embedder: Embedder, query: str, candidates: Sequence[Candidate]
-) -> list[Ranked]:
+    embedder: Embedder, query: str, candidates: Sequence[RankCandidate]
+) -> list[JudgedSummary]:
     """Return all candidates with a relevance of 0-1 that means what a model's does: the similarity
     of their titles and previews to the question, raised by the share of its words that they have,
     on a model's scale. Raises SourceError."""
@@ -44,7 +44,9 @@ async def rank_by_texts(
         candidates, cosines, word_shares(query, texts), strict=True
     ):
         similarity = min(max(embedder.similarity(cosine), 0.0), 1.0)
-        ranked.append(Ranked(candidate, relevance(similarity + WORDS * share * (1 - similarity))))
+        ranked.append(
+            JudgedSummary(candidate, relevance(similarity + WORDS * share * (1 - similarity)))
+        )
     return ranked
 
 

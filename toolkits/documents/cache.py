@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-from groundhook.toolkits.documents.summaries import Page
+from groundhook.toolkits.documents.summaries import SummaryPage
 
 MOST = 500  # pages of all identities together; the oldest goes first
 
@@ -18,14 +18,14 @@ class PageCache:
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._pages: OrderedDict[Hashable, tuple[float, Page]] = OrderedDict()
+        self._pages: OrderedDict[Hashable, tuple[float, SummaryPage]] = OrderedDict()
 
-    def get(self, key: Hashable) -> Page | None:
+    def get(self, key: Hashable) -> SummaryPage | None:
         """Return the page of a key, if it was kept less than `seconds` ago."""
         kept, page = self._pages.get(key, (0.0, None))
         return page if page is not None and self._clock() - kept < self._seconds else None
 
-    def put(self, key: Hashable, page: Page) -> None:
+    def put(self, key: Hashable, page: SummaryPage) -> None:
         """Keep a page."""
         if self._seconds <= 0:
             return

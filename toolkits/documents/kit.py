@@ -15,7 +15,7 @@ from groundhook.core.types.toolkit_spec import ToolkitSpec
 from groundhook.core.types.tools import IdentityPart, Needs, Tool
 from groundhook.toolkits.documents.cache import PageCache
 from groundhook.toolkits.documents.ranker import prompts_of
-from groundhook.toolkits.documents.search import Outcome, search_documents
+from groundhook.toolkits.documents.search import DocumentsFound, search_documents
 from groundhook.toolkits.documents.settings import DocumentsSettings, IdentityField
 from groundhook.toolkits.documents.summaries import FileClient, SummariesClient
 from groundhook.toolkits.documents.xml import results_xml
@@ -29,7 +29,7 @@ _PARTS: Mapping[IdentityField, IdentityPart] = {
 DEADLINE_MS = 60_000
 
 
-class SearchArguments(BaseModel):
+class _SearchArguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
     query: str = Field(min_length=1, max_length=4000, description="What the documents are about")
@@ -90,7 +90,7 @@ class DocumentsToolkit:
                     "Find the most relevant documents by AI-analyzing document summaries. Returns"
                     " XML with the id, title and relevance of each."
                 ),
-                arguments=SearchArguments,
+                arguments=_SearchArguments,
                 answers=FoundDocuments,
                 run=self._run,
                 needs=Needs(identity=parts),
@@ -100,7 +100,7 @@ class DocumentsToolkit:
             )
         ]
 
-    async def _run(self, arguments: SearchArguments, scope: ToolScope) -> FoundDocuments:
+    async def _run(self, arguments: _SearchArguments, scope: ToolScope) -> FoundDocuments:
         found = await search_documents(
             scope,
             self._settings,
@@ -134,7 +134,7 @@ class DocumentsToolkit:
         return FileClient([line.model_dump() for line, _ in lines])
 
 
-def _answer(query: str, found: Outcome, key: str) -> FoundDocuments:
+def _answer(query: str, found: DocumentsFound, key: str) -> FoundDocuments:
     answer = FoundDocuments(
         query=query,
         total_documents=len(found.documents),

@@ -16,16 +16,16 @@ from groundhook.core.ports import Embedder
 from groundhook.core.tool_ports import ToolScope
 from groundhook.core.trace import span
 from groundhook.core.types.base import Value
-from groundhook.core.types.delegation import Reply
+from groundhook.core.types.delegation import DelegateReply
 from groundhook.core.types.toolkit_spec import ToolkitSpec
 from groundhook.core.types.turn import Message
 from groundhook.core.types.uses import Use
 from groundhook.toolkits.documents.builtin import rank_by_texts
 from groundhook.toolkits.documents.previews import beginning, plain
 from groundhook.toolkits.documents.ranking import (
-    Candidate,
-    Ranked,
-    Reading,
+    JudgedSummary,
+    RankCandidate,
+    RankReading,
     at_least,
     gives_orders,
     read_answer,
@@ -60,7 +60,7 @@ class RankDocuments(Value):
     documents: tuple[RankedDocument, ...] = Field(description="The summaries of one page")
 
 
-class RankedAnswer(Reply):
+class RankedAnswer(DelegateReply):
     """`{"documents": [{"id", "relevanceScore"}]}`; also bare ids, and other names of the list."""
 
     documents: list[object] = Field(
@@ -117,7 +117,9 @@ class PageRanker:
     tokens: int = 0
     below: int = 0
 
-    async def rank(self, query: str, candidates: Sequence[Candidate], shown: str) -> list[Ranked]:
+    async def rank(
+        self, query: str, candidates: Sequence[RankCandidate], shown: str
+    ) -> list[JudgedSummary]:
         """Return the best candidates of a page, each at most once; `shown` names the page in
         messages. A ranker that fails, or names nothing that was sent, is replaced by the built-in,
         with a warning; then the page has a document at least. Raises SourceError if that fails
@@ -125,7 +127,7 @@ class PageRanker:
         async with self.limiter:
             with span("rank", shown, candidates=len(candidates)) as node:
                 fallback_reason = ""
-                ranked: Sequence[Ranked] | None = None
+                ranked: Sequence[JudgedSummary] | None = None
                 if self.settings.by != "builtin" and candidates:
                     try:
                         reading = await self._request(query, candidates)
@@ -164,17 +166,17 @@ class PageRanker:
         return selected
 
     async def _rank_without(
-        self, query: str, candidates: Sequence[Candidate], suspects: Set[Candidate]
-    ) -> Reading:
+        self, query: str, candidates: Sequence[RankCandidate], suspects: Set[RankCandidate]
+    ) -> RankReading:
         """Return the ranking of a page whose `suspects` address the model: the model ranks the
         others without seeing these, and the built-in ranks these. Raises HostError."""
         others = [one for one in candidates if one not in suspects]
-        reading = await self._request(query, others) if others else Reading(usable=True)
+        reading = await self._request(query, others) if others else RankReading(usable=True)
         rated = await rank_by_texts(self.embedder, query, candidates)
         own = [one for one in rated if one.candidate in suspects]
         return replace(reading, ranked=(*reading.ranked, *own))
 
-    async def _request(self, query: str, candidates: Sequence[Candidate]) -> Reading:
+    async def _request(self, query: str, candidates: Sequence[RankCandidate]) -> RankReading:
         """Return the answer of the ranker. Raises HostError."""
         settings = self.settings
         self.requests += 1
@@ -216,7 +218,7 @@ class PageRanker:
         )
 
 
-def _may_be_influenced(reading: Reading) -> bool:
+def _may_be_influenced(reading: RankReading) -> bool:
     """Return whether a summary may have influenced an answer: nothing is relevant, or the first
     document addresses the model."""
     if not reading.ranked:
@@ -232,7 +234,7 @@ def prompts_of(spec: ToolkitSpec, settings: RankerSettings) -> Sequence[Message]
     return BUILT_IN
 
 
-def request_of(query: str, candidates: Sequence[Candidate], top: int) -> str:
+def request_of(query: str, candidates: Sequence[RankCandidate], top: int) -> str:
     """Return the request to a language model: the question, and each summary between fences that
     its text cannot contain."""
     fence = f"=== {secrets.token_hex(4)} ==="

@@ -30,7 +30,7 @@ _MOST_STARTS = 200  # brackets of an answer that are tried as the start of a val
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RankCandidate:
     """A summary as a ranker gets it. `page` and `place` count from 0."""
 
     id: int | str
@@ -46,24 +46,24 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class JudgedSummary:
     """A candidate with its relevance of 0-1."""
 
-    candidate: Candidate
+    candidate: RankCandidate
     score: float
 
 
 @dataclass(frozen=True)
-class Reading:
+class RankReading:
     """The ranking in an answer. `ranked` is best first, `invented` the number of ids that were not
     sent; `usable` is False for an answer that names no candidate and is not an empty list."""
 
-    ranked: tuple[Ranked, ...] = ()
+    ranked: tuple[JudgedSummary, ...] = ()
     invented: int = 0
     usable: bool = False
 
 
-def read_answer(text: str, candidates: Sequence[Candidate]) -> Reading:
+def read_answer(text: str, candidates: Sequence[RankCandidate]) -> RankReading:
     """Return the ranking in a model's answer: the first JSON value in it that names a candidate, as
     objects with a score or as bare ids, in any of the shapes that models use. Scores may be
     percentages; documents without one that can be used get 1.0 down to 0.5 in their order."""
@@ -79,10 +79,10 @@ def read_answer(text: str, candidates: Sequence[Candidate]) -> Reading:
         reading = _reading(entries, sent)
         if reading.usable:
             return reading
-    return Reading(usable=empty)
+    return RankReading(usable=empty)
 
 
-def gives_orders(candidate: Candidate) -> bool:
+def gives_orders(candidate: RankCandidate) -> bool:
     """Return whether a title or summary addresses the model that ranks it."""
     return _ORDERS.search(f"{candidate.title or ''}\n{candidate.preview}") is not None
 
@@ -103,10 +103,10 @@ def values_in(text: str) -> Iterator[Any]:
         yield value
 
 
-def joined(pages: Iterable[Sequence[Ranked]], keep: int) -> list[Ranked]:
+def joined(pages: Iterable[Sequence[JudgedSummary]], keep: int) -> list[JudgedSummary]:
     """Return the best of all pages: each document once, with its best score, by falling score, then
     page and place."""
-    best: dict[str, Ranked] = {}
+    best: dict[str, JudgedSummary] = {}
     for page in pages:
         for one in page:
             known = best.get(one.candidate.key)
@@ -118,7 +118,7 @@ def joined(pages: Iterable[Sequence[Ranked]], keep: int) -> list[Ranked]:
     return order[:keep]
 
 
-def at_least(ranked: Iterable[Ranked], least: float, top: int) -> list[Ranked]:
+def at_least(ranked: Iterable[JudgedSummary], least: float, top: int) -> list[JudgedSummary]:
     """Return the best `top` of those that reach the least relevance."""
     order = sorted(ranked, key=lambda one: (-one.score, one.candidate.page, one.candidate.place))
     return [one for one in order if one.score >= least][:top]
@@ -137,7 +137,7 @@ def _entries(value: Any) -> list[Any] | None:
     return None
 
 
-def _reading(entries: Sequence[Any], sent: Mapping[str, Candidate]) -> Reading:
+def _reading(entries: Sequence[Any], sent: Mapping[str, RankCandidate]) -> RankReading:
     numbers: dict[str, float | None] = {}
     invented = 0
     for entry in entries:
@@ -150,10 +150,10 @@ def _reading(entries: Sequence[Any], sent: Mapping[str, Candidate]) -> Reading:
             numbers[id] = _number(entry)
     last = max(len(numbers) - 1, 1)
     ranked = tuple(
-        Ranked(sent[id], 1.0 - 0.5 * place / last if score is None else score)
+        JudgedSummary(sent[id], 1.0 - 0.5 * place / last if score is None else score)
         for place, (id, score) in enumerate(_scores(numbers).items())
     )
-    return Reading(ranked, invented, usable=bool(ranked))
+    return RankReading(ranked, invented, usable=bool(ranked))
 
 
 def _scores(numbers: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -17,17 +17,17 @@ from groundhook.core.types.turn import Message
 from groundhook.toolkits.documents.builtin import rank_by_texts
 from groundhook.toolkits.documents.cache import PageCache
 from groundhook.toolkits.documents.ranker import BUILT_IN, PageRanker
-from groundhook.toolkits.documents.ranking import Candidate, Ranked, at_least, joined
+from groundhook.toolkits.documents.ranking import JudgedSummary, RankCandidate, at_least, joined
 from groundhook.toolkits.documents.settings import DocumentsSettings
-from groundhook.toolkits.documents.summaries import Page, SummariesClient, Summary
+from groundhook.toolkits.documents.summaries import SummariesClient, Summary, SummaryPage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class DocumentsFound:
     """The documents of a search, best first, and what is missing. `below` says why there are none,
     if documents were found that are not relevant enough."""
 
-    documents: Sequence[Ranked]
+    documents: Sequence[JudgedSummary]
     notices: Sequence[str]
     below: str = ""
 
@@ -41,7 +41,7 @@ async def search_documents(
     query: str,
     *,
     prompts: Sequence[Message] = BUILT_IN,
-) -> Outcome:
+) -> DocumentsFound:
     """Return the most relevant documents; `prompts` are the messages before the summaries of a
     page, for a language model. The events `search_documents.started` and `.completed`
     are sent in every case. Raises SourceError if the first page cannot be read."""
@@ -88,11 +88,11 @@ class _Search:
     ranker: PageRanker
     cache: PageCache
     # Pages that wait until the built-in has selected documents of all of them.
-    waiting: dict[int, Sequence[Candidate]] = field(default_factory=dict)
-    ranked: dict[int, Sequence[Ranked]] = field(default_factory=dict)
+    waiting: dict[int, Sequence[RankCandidate]] = field(default_factory=dict)
+    ranked: dict[int, Sequence[JudgedSummary]] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
-    async def run(self) -> Outcome:
+    async def run(self) -> DocumentsFound:
         first = await self._read(1)
         pages = min(first.total_pages, self.settings.most_pages)
         if pages < first.total_pages:
@@ -119,7 +119,7 @@ class _Search:
                 "tokens": self.ranker.tokens,
             }
         below = "" if best else await self._explain_nothing()
-        return Outcome(documents=best, notices=self.notices, below=below)
+        return DocumentsFound(documents=best, notices=self.notices, below=below)
 
     async def _explain_nothing(self) -> str:
         """Return what the least relevance left out of an empty answer, and warn of it."""
@@ -146,7 +146,7 @@ class _Search:
                 return
         await self._rank_or_store(index, pages, page, selecting)
 
-    async def _read(self, index: int) -> Page:
+    async def _read(self, index: int) -> SummaryPage:
         identity, settings = self.scope.identity, self.settings
         collection = _collection(self.scope.metadata, settings.collection)
         key = (identity.user_id, identity.team_id, identity.tenant_id, collection, index)
@@ -170,7 +170,9 @@ class _Search:
             )
         return page
 
-    async def _rank_or_store(self, index: int, pages: int, page: Page, selecting: bool) -> None:
+    async def _rank_or_store(
+        self, index: int, pages: int, page: SummaryPage, selecting: bool
+    ) -> None:
         """Rank a page, or store it until the built-in selects from all pages."""
         candidates = candidates_of(page.summaries, index, self.settings.ranker.preview)
         if selecting:
@@ -205,7 +207,7 @@ class _Search:
             for index in range(len(parts)):
                 group.start_soon(rank, index)
 
-    async def _rerank(self, best: Sequence[Ranked]) -> list[Ranked]:
+    async def _rerank(self, best: Sequence[JudgedSummary]) -> list[JudgedSummary]:
         """Rank the best of all pages once more; those that are omitted keep their order after the
         others. A failure keeps the order by scores."""
         order = await self.ranker.rank(
@@ -214,7 +216,7 @@ class _Search:
         named = {one.candidate.key for one in order}
         lowest = min((one.score for one in order), default=1.0)
         rest = [
-            Ranked(one.candidate, min(one.score, lowest))
+            JudgedSummary(one.candidate, min(one.score, lowest))
             for one in best
             if one.candidate.key not in named
         ]
@@ -236,10 +238,10 @@ def _reason(exc: HostError) -> str:
     return exc.message if known else "the summaries API could not be reached"
 
 
-def candidates_of(summaries: Iterable[Summary], page: int, preview: int) -> list[Candidate]:
+def candidates_of(summaries: Iterable[Summary], page: int, preview: int) -> list[RankCandidate]:
     """Return the summaries of a page as a ranker gets them, with `preview` characters of each."""
     return distinct(
-        Candidate(
+        RankCandidate(
             id=summary.id,
             title=summary.title,
             preview=summary.preview(preview),
@@ -250,9 +252,9 @@ def candidates_of(summaries: Iterable[Summary], page: int, preview: int) -> list
     )
 
 
-def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+def distinct(candidates: Iterable[RankCandidate]) -> list[RankCandidate]:
     """Return the candidates without repeated ids."""
-    found: dict[str, Candidate] = {}
+    found: dict[str, RankCandidate] = {}
     for candidate in candidates:
         found.setdefault(candidate.key, candidate)
     return list(found.values())

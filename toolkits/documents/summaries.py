@@ -71,7 +71,7 @@ class Summary(BaseModel):
         )
 
 
-class Page(BaseModel):
+class SummaryPage(BaseModel):
     """One page of summaries. `currentPage` of the API is not trusted, and not read. `unusable` is
     the number of summaries that were left out because they have no id."""
 
@@ -116,7 +116,7 @@ class SummariesClient:
         summary: str = "",
         index: int = 1,
         size: int = 50,
-    ) -> Page:
+    ) -> SummaryPage:
         """Return a page of a member's summaries; a temporary failure is retried once. `index` is 1
         and higher, `size` 1-100, `partner` is required without `summary`. Raises ValueError for
         invalid arguments before anything is requested, and SourceError."""
@@ -152,7 +152,7 @@ class SummariesClient:
             await anyio.sleep(_pause(answer))
         raise AssertionError("unreachable")
 
-    def _parsed(self, answer: WebAnswer) -> Page:
+    def _parsed(self, answer: WebAnswer) -> SummaryPage:
         if answer.status in (401, 403):
             raise SourceRefused(
                 f"the summaries API refused the key ({answer.status})",
@@ -168,7 +168,7 @@ class SummariesClient:
             kind = "HTML" if answer.text.lstrip()[:1] == "<" else "no JSON"
             raise SourceMalformed(f"the summaries API answered with {kind}") from None
         try:
-            return Page.model_validate(raw)
+            return SummaryPage.model_validate(raw)
         except ValidationError as exc:
             first = exc.errors(include_url=False)[0]
             where = ".".join(str(part) for part in first["loc"])

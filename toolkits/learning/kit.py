@@ -27,10 +27,10 @@ from groundhook.core.types.tools import Needs, Tool
 from groundhook.toolkits.jsonl import lines_of
 from groundhook.toolkits.learning.search import search_resources
 from groundhook.toolkits.learning.settings import LearningSettings
-from groundhook.toolkits.learning.values import Resources, SearchArguments
+from groundhook.toolkits.learning.values import Resources, SectionSearchArguments
 
 
-class Line(BaseModel):
+class _SectionLine(BaseModel):
     """One section in a file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -60,7 +60,7 @@ def section_files(settings: LearningSettings, path: Path, shown: str) -> ListedD
 def _documents(
     settings: LearningSettings, path: Path, shown: str
 ) -> Iterator[tuple[str, CollectionDocument]]:
-    for line, place in lines_of(path, shown, Line):
+    for line, place in lines_of(path, shown, _SectionLine):
         collection = line.collection or settings.collections[0]
         if collection not in settings.collections:
             raise SourceMalformed(
@@ -108,7 +108,7 @@ class LearningToolkit:
     def tools(self) -> Sequence[Tool]:
         """Return `searchResources`."""
 
-        async def run(arguments: SearchArguments, scope: ToolScope) -> Resources:
+        async def run(arguments: SectionSearchArguments, scope: ToolScope) -> Resources:
             return await search_resources(scope, self._settings, self._spec.name, arguments)
 
         return [
@@ -119,7 +119,7 @@ class LearningToolkit:
                     " looks for in a course. Returns id, title, bookTitle, summary and a relevance"
                     " score of 0-1 for each, best first."
                 ),
-                arguments=SearchArguments,
+                arguments=SectionSearchArguments,
                 answers=Resources,
                 run=run,
                 needs=Needs(identity={"tenant": "institution"} if self._separated else {}),

@@ -18,7 +18,7 @@ from groundhook.core.errors import DelegateError, HostError
 from groundhook.core.tool_ports import ToolScope
 from groundhook.core.trace import span
 from groundhook.core.types.base import Value
-from groundhook.core.types.delegation import Reply
+from groundhook.core.types.delegation import DelegateReply
 from groundhook.core.types.turn import Message
 from groundhook.core.types.uses import Use
 from groundhook.toolkits.learning.settings import QueriesSettings
@@ -41,7 +41,7 @@ class QueriesAsk(Value):
     languages: tuple[str, ...] = Field(default=(), description="Languages of the sections")
 
 
-class QueriesAnswer(Reply):
+class QueriesAnswer(DelegateReply):
     """`{"queries": ["…"], "translations": ["…"]}`; also the list of queries alone, and objects with
     a `query`. `translations` are the intent in other languages of the sections."""
 

@@ -17,11 +17,11 @@ COUNTS = 0.3  # the similarity from which a query beside the intent counts
 OTHERS = 0.3  # weight of the mean similarity to the queries beside the intent
 SURE = 3  # places among which the intent's own first section stays
 
-Key = tuple[str, str]  # collection and id
+_Key = tuple[str, str]  # collection and id
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedSection:
     """A section with the score that is shown, and the queries that found it, by their number."""
 
     match: CollectionMatch
@@ -29,7 +29,7 @@ class Ranked:
     queries: tuple[int, ...]
 
 
-def ranked(found: Sequence[Sequence[CollectionMatch]], alike: int = 0) -> list[Ranked]:
+def ranked(found: Sequence[Sequence[CollectionMatch]], alike: int = 0) -> list[RankedSection]:
     """Return the sections that any query found, best first. `found[0]` is what the intent found,
     and the next `alike` ones what the queries found that count as much as the intent, such as its
     translations.
@@ -38,8 +38,8 @@ def ranked(found: Sequence[Sequence[CollectionMatch]], alike: int = 0) -> list[R
     intent if it is better, and a query that did not find a section, or found it with less than 0.3,
     has the similarity 0; equal ones by id. The score is the best similarity over all queries,
     lowered where it would rise along the list."""
-    scores: defaultdict[Key, dict[int, float]] = defaultdict(dict)
-    matches: dict[Key, CollectionMatch] = {}
+    scores: defaultdict[_Key, dict[int, float]] = defaultdict(dict)
+    matches: dict[_Key, CollectionMatch] = {}
     for number, hits in enumerate(found):
         for match in hits:
             key = (match.collection, match.id)
@@ -47,7 +47,7 @@ def ranked(found: Sequence[Sequence[CollectionMatch]], alike: int = 0) -> list[R
             scores[key][number] = max(match.score, scores[key].get(number, 0.0))
     others = max(len(found) - 1 - alike, 1)
 
-    def fused(key: Key) -> float:
+    def fused(key: _Key) -> float:
         own = scores[key]
         rest = sum(score for n, score in own.items() if n > alike and score >= COUNTS)
         return max(own.get(n, 0.0) for n in range(alike + 1)) + OTHERS * rest / others
@@ -63,11 +63,13 @@ def ranked(found: Sequence[Sequence[CollectionMatch]], alike: int = 0) -> list[R
     answer = []
     for key in order:
         least = min(least, max(scores[key].values()))
-        answer.append(Ranked(matches[key], least, tuple(sorted(scores[key]))))
+        answer.append(RankedSection(matches[key], least, tuple(sorted(scores[key]))))
     return answer
 
 
-def spread(sections: Sequence[Ranked], books: Mapping[Key, str], most: int) -> list[Ranked]:
+def spread(
+    sections: Sequence[RankedSection], books: Mapping[_Key, str], most: int
+) -> list[RankedSection]:
     """Return the sections without those beyond the `most` first ones of a book (0: all)."""
     if not most:
         return list(sections)

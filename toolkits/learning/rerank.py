@@ -18,8 +18,8 @@ from groundhook.core.trace import span
 from groundhook.core.types.delegation import RerankAnswer, RerankAsk, RerankEntry
 from groundhook.core.types.turn import Message
 from groundhook.core.types.uses import RERANK
-from groundhook.toolkits.learning.ranking import Ranked
-from groundhook.toolkits.learning.settings import RerankSettings
+from groundhook.toolkits.learning.ranking import RankedSection
+from groundhook.toolkits.learning.settings import SectionRerankSettings
 
 LONGEST_QUERY = 1000  # characters of the intent
 LONGEST_TEXT = 1000  # characters of a section
@@ -31,8 +31,11 @@ _INSTRUCTIONS = (
 
 
 async def reranked(
-    scope: ToolScope, settings: RerankSettings, intent: str, sections: Sequence[Ranked]
-) -> list[Ranked]:
+    scope: ToolScope,
+    settings: SectionRerankSettings,
+    intent: str,
+    sections: Sequence[RankedSection],
+) -> list[RankedSection]:
     """Return the sections with the first ones in the order of the judgement; those that it does
     not name follow. Scores never rise along the list."""
     if not settings.by or len(sections) < 2:
@@ -53,7 +56,10 @@ async def reranked(
 
 
 async def _judged(
-    scope: ToolScope, settings: RerankSettings, intent: str, sections: Sequence[Ranked]
+    scope: ToolScope,
+    settings: SectionRerankSettings,
+    intent: str,
+    sections: Sequence[RankedSection],
 ) -> list[int]:
     """Return the places of sections, best first. Raises HostError if none is named."""
     request = RerankAsk(
@@ -90,7 +96,7 @@ async def _judged(
     raise DelegateError(f"no answer within {settings.timeout_ms} ms (rerank.timeout_ms)")
 
 
-def _entry(place: int, section: Ranked) -> RerankEntry:
+def _entry(place: int, section: RankedSection) -> RerankEntry:
     return RerankEntry(
         citation_id=_id(place),
         type="kb",

@@ -15,10 +15,10 @@ from groundhook.core.types.collection_queries import (
 )
 from groundhook.core.types.search import Item
 from groundhook.toolkits.learning.queries import Queries, is_unknown, make_queries
-from groundhook.toolkits.learning.ranking import COUNTS, Ranked, ranked, spread
+from groundhook.toolkits.learning.ranking import COUNTS, RankedSection, ranked, spread
 from groundhook.toolkits.learning.rerank import reranked
 from groundhook.toolkits.learning.settings import LearningSettings
-from groundhook.toolkits.learning.values import Resource, Resources, SearchArguments
+from groundhook.toolkits.learning.values import BookSection, Resources, SectionSearchArguments
 
 CANDIDATES = 3  # times as many sections are compared as are returned
 MOST_OUTCOMES = 8  # outcomes whose coverage is measured: each is one more text to embed
@@ -32,7 +32,7 @@ NOT_CLOSE = (
 
 
 async def search_resources(
-    scope: ToolScope, settings: LearningSettings, toolkit: str, arguments: SearchArguments
+    scope: ToolScope, settings: LearningSettings, toolkit: str, arguments: SectionSearchArguments
 ) -> Resources:
     """Return the sections for an intent; an empty list if none fits. Raises SourceNotConfigured if
     nothing was ever put into the collections."""
@@ -68,7 +68,7 @@ def _count_alike(intent: str, queries: Queries, by_intent: Sequence[CollectionMa
     return len(queries.texts) - 1 if is_unknown(intent, texts) else queries.alike
 
 
-def _select(sections: Sequence[Ranked], settings: LearningSettings) -> list[Ranked]:
+def _select(sections: Sequence[RankedSection], settings: LearningSettings) -> list[RankedSection]:
     """Return the sections that are shown."""
     books = {
         (one.match.collection, one.match.id): _text(one.match, settings.fields.book_title)
@@ -100,7 +100,7 @@ async def _find(
 
 
 async def _describe_fit(
-    scope: ToolScope, found: Sequence[Sequence[CollectionAnswer]], shown: Sequence[Ranked]
+    scope: ToolScope, found: Sequence[Sequence[CollectionAnswer]], shown: Sequence[RankedSection]
 ) -> list[str]:
     """Return a sentence if nothing is similar to the intent, or if the threshold left everything
     out, of which it warns as well. `found` is what the intent found, and the queries that count as
@@ -120,7 +120,7 @@ def _report_coverage(
     outcomes: Sequence[str],
     given: int,
     hits: Sequence[Sequence[CollectionMatch]],
-    shown: Sequence[Ranked],
+    shown: Sequence[RankedSection],
 ) -> list[str]:
     """Return a sentence about the outcomes that none of the sections serves, and trace which
     section serves which: one that the search for the outcome finds with a similarity of at least
@@ -151,9 +151,9 @@ def _report_coverage(
     ]
 
 
-def _resource(section: Ranked, settings: LearningSettings) -> Resource:
+def _resource(section: RankedSection, settings: LearningSettings) -> BookSection:
     match = section.match
-    return Resource(
+    return BookSection(
         id=match.id,
         title=match.title,
         book_title=_text(match, settings.fields.book_title),
@@ -162,7 +162,7 @@ def _resource(section: Ranked, settings: LearningSettings) -> Resource:
     )
 
 
-def _item(section: Ranked, settings: LearningSettings) -> Item:
+def _item(section: RankedSection, settings: LearningSettings) -> Item:
     match = section.match
     book = _text(match, settings.fields.book_title)
     return Item(

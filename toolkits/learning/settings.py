@@ -44,7 +44,7 @@ class QueriesSettings(Value):
     )
 
 
-class RerankSettings(Value):
+class SectionRerankSettings(Value):
     """A second judgement of the first sections."""
 
     by: str = Field(
@@ -75,7 +75,7 @@ class LearningSettings(ToolkitSettings):
     source: LearningSource | None = None
     sync: SyncSettings = SyncSettings()
     queries: QueriesSettings = QueriesSettings()
-    rerank: RerankSettings = RerankSettings()
+    rerank: SectionRerankSettings = SectionRerankSettings()
     fields: FieldNames = FieldNames()
     limit: int = Field(default=10, ge=1, le=50, description="Sections of a result")
     threshold: float = Field(

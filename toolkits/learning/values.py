@@ -22,7 +22,7 @@ def _cut(value: Any) -> Any:
     return value.strip()[:LONGEST_TEXT] if isinstance(value, str) else value
 
 
-Text = Annotated[str, BeforeValidator(_cut)]
+_Text = Annotated[str, BeforeValidator(_cut)]
 
 
 class CourseContext(BaseModel):
@@ -31,13 +31,13 @@ class CourseContext(BaseModel):
     course_id: Annotated[str, BeforeValidator(_trimmed)] = Field(
         alias="courseId", max_length=LONGEST_ID, description="The id of the course"
     )
-    title: Text = Field(description="The title of the course")
-    outcomes: Few[list[Text]] = Field(
+    title: _Text = Field(description="The title of the course")
+    outcomes: Few[list[_Text]] = Field(
         max_length=200, description="What students are to learn; may be empty"
     )
 
 
-class SearchArguments(BaseModel):
+class SectionSearchArguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     user_intent: Annotated[str, BeforeValidator(_trimmed)] = Field(
@@ -49,7 +49,7 @@ class SearchArguments(BaseModel):
     course_context: CourseContext = Field(alias="courseContext")
 
 
-class Resource(BaseModel):
+class BookSection(BaseModel):
     """A section of a book. `score` is 0-1 and never rises along a list."""
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
@@ -65,6 +65,6 @@ class Resources(BaseModel):
     """Sections, best first. `_items` are their sources, `_notes` are sentences for the model that
     the fixed shape has no place for."""
 
-    resources: list[Resource]
+    resources: list[BookSection]
     _items: list[Item] = PrivateAttr(default_factory=list)
     _notes: list[str] = PrivateAttr(default_factory=list)

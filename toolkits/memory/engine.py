@@ -25,22 +25,22 @@ from groundhook.core.types.collection_queries import (
     CollectionQuery,
 )
 from groundhook.toolkits.memory import documents, notices
-from groundhook.toolkits.memory.settings import MemorySettings
+from groundhook.toolkits.memory.settings import MemoryToolkitSettings
 from groundhook.toolkits.memory.values import (
-    BatchArguments,
-    FetchArguments,
     ForgetArguments,
     Forgotten,
     Left,
     LinkedMemory,
     Memories,
-    Memory,
+    MemoryBatchArguments,
+    MemoryFetchArguments,
+    MemoryRecord,
+    MemorySearchArguments,
     MemoryWithLinks,
     Preview,
     Previews,
     RememberArguments,
     Remembered,
-    SearchArguments,
     ShelvedMemory,
 )
 
@@ -55,12 +55,12 @@ class MemoryNotFound(NotFound, ValueError):
 class MemoryEngine:
     """The operations on the collections of one toolkit. `name` is that of the toolkit."""
 
-    def __init__(self, settings: MemorySettings, name: str) -> None:
+    def __init__(self, settings: MemoryToolkitSettings, name: str) -> None:
         self._settings = settings
         self._name = name
         self._last_id = 0  # that a new memory got
 
-    async def search(self, scope: ToolScope, arguments: SearchArguments) -> Previews:
+    async def search(self, scope: ToolScope, arguments: MemorySearchArguments) -> Previews:
         """Return previews by falling score; no content. A newer memory comes before the one that it
         supersedes. `[]` and a warning for an unknown collection."""
         collection = self._settings.collections.get(arguments.collection)
@@ -109,7 +109,7 @@ class MemoryEngine:
         previews._notes = notices.of_search(answer, newer)
         return previews
 
-    async def fetch(self, scope: ToolScope, arguments: FetchArguments) -> Memory:
+    async def fetch(self, scope: ToolScope, arguments: MemoryFetchArguments) -> MemoryRecord:
         """Return a whole memory. Raises MemoryNotFound, which is a ValueError."""
         collection = self._settings.collections.get(arguments.collection)
         if collection is None:
@@ -121,7 +121,7 @@ class MemoryEngine:
             raise MemoryNotFound(
                 f"collection {arguments.collection!r} has no document {arguments.doc_id}"
             )
-        memory = Memory(
+        memory = MemoryRecord(
             id=arguments.doc_id,
             title=document.title,
             preview=documents.preview_in(document.fields, document.text),
@@ -136,7 +136,7 @@ class MemoryEngine:
         memory._collection = arguments.collection
         return memory
 
-    async def batch_fetch(self, scope: ToolScope, arguments: BatchArguments) -> Memories:
+    async def batch_fetch(self, scope: ToolScope, arguments: MemoryBatchArguments) -> Memories:
         """Return whole memories in the order of the references, one request for each collection.
         Missing memories are omitted; above `most_tokens` the content is omitted."""
         wanted: dict[str, dict[str, None]] = {}
@@ -205,7 +205,7 @@ class MemoryEngine:
         """Remove a memory of the identity's, then look for it in every way it could be found.
         Raises MemoryNotFound, StorageError if it is still there."""
         await self.fetch(
-            scope, FetchArguments(doc_id=arguments.doc_id, collection=arguments.collection)
+            scope, MemoryFetchArguments(doc_id=arguments.doc_id, collection=arguments.collection)
         )
         collection, id = self._settings.collections[arguments.collection], str(arguments.doc_id)
         owner = self._settings.owner

@@ -30,25 +30,25 @@ from groundhook.core.types.turn import Identity
 from groundhook.toolkits.jsonl import lines_of
 from groundhook.toolkits.memory import documents
 from groundhook.toolkits.memory.engine import MemoryEngine
-from groundhook.toolkits.memory.settings import FIELDS, MemorySettings
+from groundhook.toolkits.memory.settings import FIELDS, MemoryToolkitSettings
 from groundhook.toolkits.memory.values import (
-    BatchArguments,
     DocId,
-    FetchArguments,
     ForgetArguments,
     Forgotten,
     Memories,
-    Memory,
+    MemoryBatchArguments,
+    MemoryFetchArguments,
+    MemoryRecord,
+    MemorySearchArguments,
     Preview,
     Previews,
     RememberArguments,
     Remembered,
-    SearchArguments,
     ShelvedMemory,
 )
 
 
-class Line(BaseModel):
+class _MemoryLine(BaseModel):
     """One memory in a file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -66,7 +66,7 @@ class Line(BaseModel):
     user: str = ""
 
 
-def memory_files(settings: MemorySettings, path: Path, shown: str) -> ListedDocuments:
+def memory_files(settings: MemoryToolkitSettings, path: Path, shown: str) -> ListedDocuments:
     """Return the memories of a file, or of all `*.jsonl` files in a folder, as a source. Reading it
     raises ConfigError for a path that does not exist, SourceMalformed for a line that is wrong."""
     reader = _Reader(settings, path, shown)
@@ -76,16 +76,16 @@ def memory_files(settings: MemorySettings, path: Path, shown: str) -> ListedDocu
 
 
 class _Reader:
-    def __init__(self, settings: MemorySettings, path: Path, shown: str) -> None:
+    def __init__(self, settings: MemoryToolkitSettings, path: Path, shown: str) -> None:
         self._settings = settings
         self._path = path
         self._shown = shown
 
     def documents(self) -> Iterator[tuple[str, CollectionDocument]]:
-        for line, place in lines_of(self._path, self._shown, Line):
+        for line, place in lines_of(self._path, self._shown, _MemoryLine):
             yield self._document(line, place)
 
-    def _document(self, line: Line, place: Place) -> tuple[str, CollectionDocument]:
+    def _document(self, line: _MemoryLine, place: Place) -> tuple[str, CollectionDocument]:
         collections = self._settings.collections
         if line.collection not in collections:
             raise SourceMalformed(
@@ -117,7 +117,7 @@ class MemoryToolkit:
     the app by full id. Raises ConfigError if one of them lacks a field."""
 
     def __init__(self, spec: ToolkitSpec, declared: Mapping[str, CollectionSpec]) -> None:
-        self._settings = spec.read(MemorySettings)
+        self._settings = spec.read(MemoryToolkitSettings)
         self._full_ids: dict[str, str] = {}
         for shelf, name in self._settings.collections.items():
             own = f"agents.{spec.assistant}.{name}"
@@ -144,13 +144,13 @@ class MemoryToolkit:
         needs = self._needs()
         engine = self._engine
 
-        async def search(arguments: SearchArguments, scope: ToolScope) -> Previews:
+        async def search(arguments: MemorySearchArguments, scope: ToolScope) -> Previews:
             return await engine.search(scope, arguments)
 
-        async def fetch(arguments: FetchArguments, scope: ToolScope) -> Memory:
+        async def fetch(arguments: MemoryFetchArguments, scope: ToolScope) -> MemoryRecord:
             return await engine.fetch(scope, arguments)
 
-        async def batch_fetch(arguments: BatchArguments, scope: ToolScope) -> Memories:
+        async def batch_fetch(arguments: MemoryBatchArguments, scope: ToolScope) -> Memories:
             return await engine.batch_fetch(scope, arguments)
 
         return [
@@ -160,7 +160,7 @@ class MemoryToolkit:
                     "Search memories. Returns previews (id, title, two or three sentences, score);"
                     f" read whole ones with fetch or batch_fetch. Collections: {names}"
                 ),
-                arguments=SearchArguments,
+                arguments=MemorySearchArguments,
                 answers=Previews,
                 run=search,
                 needs=needs,
@@ -170,8 +170,8 @@ class MemoryToolkit:
             Tool(
                 name="fetch",
                 description=f"Read one memory whole, by its id. Collections: {names}",
-                arguments=FetchArguments,
-                answers=Memory,
+                arguments=MemoryFetchArguments,
+                answers=MemoryRecord,
                 run=fetch,
                 needs=needs,
                 items=self._memory_items,
@@ -182,7 +182,7 @@ class MemoryToolkit:
                     "Read several memories whole, of several collections at once. Those that do"
                     f" not exist are omitted. Collections: {names}"
                 ),
-                arguments=BatchArguments,
+                arguments=MemoryBatchArguments,
                 answers=Memories,
                 run=batch_fetch,
                 needs=needs,
@@ -237,14 +237,18 @@ class MemoryToolkit:
         shelf = answer._collection
         return [self._item(one, shelf, one.preview, one.score) for one in answer.root]
 
-    def _memory_items(self, answer: Memory) -> list[Item]:
+    def _memory_items(self, answer: MemoryRecord) -> list[Item]:
         return [self._item(answer, answer._collection, answer.content)]
 
     def _batch_items(self, answer: Memories) -> list[Item]:
         return [self._item(one, one.collection, one.content or one.preview) for one in answer.root]
 
     def _item(
-        self, memory: Preview | Memory | ShelvedMemory, shelf: str, content: str, score: float = 1.0
+        self,
+        memory: Preview | MemoryRecord | ShelvedMemory,
+        shelf: str,
+        content: str,
+        score: float = 1.0,
     ) -> Item:
         """Return a memory as a source. Its collection and owner identify it: shelves of several
         toolkits may have one name."""

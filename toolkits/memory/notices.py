@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from groundhook.core.tool_ports import ToolScope
 from groundhook.core.types.collection_queries import CollectionAnswer, CollectionMatch
 from groundhook.toolkits.memory.documents import number_of
-from groundhook.toolkits.memory.settings import MemorySettings
+from groundhook.toolkits.memory.settings import MemoryToolkitSettings
 
 
 def of_search(answer: CollectionAnswer, newer: Mapping[str, Sequence[str]]) -> list[str]:
@@ -38,7 +38,7 @@ async def memories_of(
 
 async def explain_nothing(
     scope: ToolScope,
-    settings: MemorySettings,
+    settings: MemoryToolkitSettings,
     toolkit: str,
     answer: CollectionAnswer,
     *,

@@ -31,7 +31,7 @@ class MemorySource(Value):
     )
 
 
-class MemorySettings(ToolkitSettings):
+class MemoryToolkitSettings(ToolkitSettings):
     """A toolkit of two-stage memory: previews first, full text by id."""
 
     type: Literal["memory"]

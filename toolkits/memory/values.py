@@ -33,16 +33,16 @@ def _reference(value: Any) -> Any:
 
 
 DocId = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=LARGEST_ID)]
-Collection = Annotated[str, Field(min_length=1, max_length=128)]
+_Collection = Annotated[str, Field(min_length=1, max_length=128)]
 
 
 class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
 
 
-class SearchArguments(Arguments):
+class MemorySearchArguments(Arguments):
     query: str = Field(min_length=1, max_length=32_000, pattern=r"\S", description="What to find")
-    collection: Collection = Field(description="The collection to search")
+    collection: _Collection = Field(description="The collection to search")
     limit: int | None = Field(default=None, ge=1, le=1000, description="The most previews")
     threshold: float | None = Field(default=None, ge=0, le=1, description="The least score")
     as_of: datetime | None = Field(
@@ -50,9 +50,9 @@ class SearchArguments(Arguments):
     )
 
 
-class FetchArguments(Arguments):
+class MemoryFetchArguments(Arguments):
     doc_id: DocId = Field(description="The id of a preview")
-    collection: Collection
+    collection: _Collection
     links: bool = Field(
         default=False,
         description="Also previews of the memories that this one names or is named by",
@@ -61,10 +61,10 @@ class FetchArguments(Arguments):
 
 class Reference(Arguments):
     doc_id: DocId
-    collection: Collection
+    collection: _Collection
 
 
-class BatchArguments(Arguments):
+class MemoryBatchArguments(Arguments):
     doc_refs: Few[list[Annotated[Reference, BeforeValidator(_reference)]]] = Field(
         max_length=MOST_REFS, description=f"The memories, each as {REF_FORMS}"
     )
@@ -76,7 +76,7 @@ class BatchArguments(Arguments):
 
 
 class RememberArguments(Arguments):
-    collection: Collection
+    collection: _Collection
     title: str = Field(min_length=1, max_length=300, pattern=r"\S")
     content: str = Field(min_length=1, max_length=200_000, pattern=r"\S")
     preview: str = Field(
@@ -92,7 +92,7 @@ class RememberArguments(Arguments):
 
 class ForgetArguments(Arguments):
     doc_id: DocId = Field(description="The id of the memory to remove")
-    collection: Collection
+    collection: _Collection
 
 
 class Preview(BaseModel):
@@ -117,7 +117,7 @@ class LinkedMemory(BaseModel):
     preview: str
 
 
-class Memory(BaseModel):
+class MemoryRecord(BaseModel):
     """A whole memory; `content` is exactly what was stored."""
 
     id: int
@@ -127,7 +127,7 @@ class Memory(BaseModel):
     _collection: str = PrivateAttr(default="")
 
 
-class MemoryWithLinks(Memory):
+class MemoryWithLinks(MemoryRecord):
     names: list[LinkedMemory]
     named_by: list[LinkedMemory]
 

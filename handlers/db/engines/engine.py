@@ -15,7 +15,8 @@ from groundhook.core.errors import SourceNotConfigured
 from groundhook.core.extras import Extra, extra
 from groundhook.handlers.db.engines.sqlite import SQLite
 
-Work = Callable[[Connection], Any]
+DatabaseWork = Callable[[Connection], Any]
+
 
 # Spellings of a URL's scheme → the dialect and driver that are used. One driver per database, since
 # drivers differ in behaviour.
@@ -31,7 +32,7 @@ DRIVERS = {
 }
 
 
-class Engine(Protocol):
+class DatabaseEngine(Protocol):
     """One database. `shown` is its name in messages, without the password; `dialect` is
     SQLAlchemy's name."""
 
@@ -40,24 +41,24 @@ class Engine(Protocol):
     @property
     def shown(self) -> str: ...
 
-    async def read(self, work: Work, tables: Sequence[str], /) -> Any:
+    async def read(self, work: DatabaseWork, tables: Sequence[str], /) -> Any:
         """Run `work` on a connection that may only read `tables`. Its statement ends soon after the
         timeout or a cancellation of the caller. Raises SourceError."""
         ...
 
-    async def inspect(self, work: Work, /) -> Any:
+    async def inspect(self, work: DatabaseWork, /) -> Any:
         """Run `work` on a connection that may read everything, including the catalogue. Raises
         SourceError."""
         ...
 
-    async def write(self, work: Work, /) -> Any:
+    async def write(self, work: DatabaseWork, /) -> Any:
         """Run `work` in one transaction that may write. Raises HostError."""
         ...
 
     async def close(self) -> None: ...
 
 
-def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -> Engine:
+def engine_for(url: str, *, timeout_ms: int, connections: int, result_kb: int) -> DatabaseEngine:
     """Return the engine for a URL; it connects when it is first used. Raises SourceNotConfigured
     for an unusable URL."""
     parsed, timeout = _parse_url(url), timeout_ms / 1000

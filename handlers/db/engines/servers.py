@@ -30,7 +30,8 @@ CONNECT_TIMEOUT = 10.0  # seconds
 CANCEL_TIMEOUT = 5.0  # seconds for a cancelled statement to end; then its connection is closed
 MAX_CONNECTION_AGE = 300  # seconds; servers and proxies close idle connections
 
-Work = Callable[[Connection], Any]
+
+_Work = Callable[[Connection], Any]
 
 # The first statements of a session. {ms} is the timeout in milliseconds, {s} in seconds.
 READ_SESSION = {
@@ -57,7 +58,7 @@ WRITE_SESSION = {
 
 
 class Server:
-    """One database of a server. Implements `engine.Engine`."""
+    """One database of a server. Implements `engine.DatabaseEngine`."""
 
     def __init__(self, url: URL, timeout: float, connections: int) -> None:
         self._url, self._timeout, self._connections = url, timeout, connections
@@ -69,7 +70,7 @@ class Server:
     def shown(self) -> str:
         return self._url.render_as_string(hide_password=True)
 
-    async def read(self, work: Work, tables: Sequence[str]) -> Any:
+    async def read(self, work: _Work, tables: Sequence[str]) -> Any:
         async with self._slots:
             with self._translate_errors():
                 if self._reading is None:
@@ -86,10 +87,10 @@ class Server:
                 with anyio.CancelScope(shield=True), self._translate_errors():
                     await connection.close()
 
-    async def inspect(self, work: Work) -> Any:
+    async def inspect(self, work: _Work) -> Any:
         return await self.read(work, ())
 
-    async def write(self, work: Work) -> Any:
+    async def write(self, work: _Work) -> Any:
         engine = self._engine(WRITE_SESSION, poolclass=NullPool)
         with self._translate_errors():
             async with engine.begin() as connection:
@@ -100,7 +101,7 @@ class Server:
             await self._reading.dispose()
             self._reading = None
 
-    async def _run_cancellable(self, connection: AsyncConnection, work: Work) -> Any:
+    async def _run_cancellable(self, connection: AsyncConnection, work: _Work) -> Any:
         """Run `work` on the connection. If the caller is cancelled, cancel the statement on the
         server and wait for its end."""
         done, answer, failed = False, None, None

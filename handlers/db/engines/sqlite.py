@@ -35,11 +35,11 @@ FUNCTIONS = frozenset(
     | {"strftime", "printf", "rank", "row_number"}
 )
 
-Work = Callable[[Connection], Any]
+_Work = Callable[[Connection], Any]
 
 
 class SQLite:
-    """One database file. Implements `engine.Engine`."""
+    """One database file. Implements `engine.DatabaseEngine`."""
 
     dialect = "sqlite"
 
@@ -54,14 +54,14 @@ class SQLite:
         # without the folders above: messages reach clients, and paths of the server must not
         return "/".join(self._path.parts[-2:])
 
-    async def read(self, work: Work, tables: Sequence[str]) -> Any:
+    async def read(self, work: _Work, tables: Sequence[str]) -> Any:
         async with self._slots:
             return await _run_cancellable(lambda stop: self._read(work, frozenset(tables), stop))
 
-    async def inspect(self, work: Work) -> Any:
+    async def inspect(self, work: _Work) -> Any:
         return await anyio.to_thread.run_sync(self._inspect, work)
 
-    async def write(self, work: Work) -> Any:
+    async def write(self, work: _Work) -> Any:
         return await anyio.to_thread.run_sync(self._write, work)
 
     async def close(self) -> None:
@@ -69,7 +69,7 @@ class SQLite:
             await anyio.to_thread.run_sync(self._reading.dispose)
             self._reading = None
 
-    def _read(self, work: Work, tables: frozenset[str], stop: Event) -> Any:
+    def _read(self, work: _Work, tables: frozenset[str], stop: Event) -> Any:
         deadline = time.monotonic() + self._timeout
         with self._translate_errors():
             if self._reading is None:
@@ -80,7 +80,7 @@ class SQLite:
             ):
                 return work(open)
 
-    def _inspect(self, work: Work) -> Any:
+    def _inspect(self, work: _Work) -> Any:
         with self._translate_errors():
             engine = self._reader()
             try:
@@ -89,7 +89,7 @@ class SQLite:
             finally:
                 engine.dispose()
 
-    def _write(self, work: Work) -> Any:
+    def _write(self, work: _Work) -> Any:
         with self._translate_errors():
             engine = self._writer()
             try:

@@ -28,7 +28,7 @@ ESCAPE = "!"  # in LIKE; the meaning of a backslash differs between PostgreSQL a
 # MariaDB's only collation that distinguishes accents, case and trailing blanks
 BINARY = "utf8mb4_nopad_bin"
 
-Clause = ColumnElement[Any]
+SqlClause = ColumnElement[Any]
 _ODD = {"İ": "i"}  # letters whose lower case has two characters in Python
 
 
@@ -72,20 +72,20 @@ def pattern_of(value: str) -> str:
     return value.replace(ESCAPE, ESCAPE * 2) if "%" in value else containing(value)
 
 
-class Texts:
+class TextComparison:
     """Comparison of texts on one kind of database (`dialect` is SQLAlchemy's name)."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = dialect
 
-    def equal(self, column: Clause, values: Sequence[Any]) -> Clause:
+    def equal(self, column: SqlClause, values: Sequence[Any]) -> SqlClause:
         """Return the clause for a column among the values, ignoring case."""
         if self._dialect == "sqlite" and all(str(value).isascii() for value in values):
             return sa.collate(column, "NOCASE").in_(values)
         alike = self.folded(column).in_([fold(value) for value in values])
         return sa.and_(column.in_(values), alike) if self._dialect == "mariadb" else alike
 
-    def alike(self, column: Clause, texts: Sequence[str]) -> Clause:
+    def alike(self, column: SqlClause, texts: Sequence[str]) -> SqlClause:
         """Return the clause for a column among the texts, ignoring case and accents. It reads every
         row."""
         wanted = list(dict.fromkeys(map(plain, texts)))
@@ -99,7 +99,7 @@ class Texts:
         same = sa.Function(PLAIN, column, type_=sa.Text()).in_(wanted)
         return sa.or_(sa.func.lower(column).in_(wanted), sa.and_(other, same))
 
-    def like(self, column: Clause, pattern: str) -> Clause:
+    def like(self, column: SqlClause, pattern: str) -> SqlClause:
         """Return the LIKE clause, ignoring case."""
         if self._dialect == "sqlite" and pattern.isascii():
             return sa.type_coerce(column, sa.Text()).like(
@@ -107,12 +107,12 @@ class Texts:
             )  # without case for ASCII
         return self.folded(column).like(fold(pattern), escape=ESCAPE)
 
-    def sorted(self, column: Clause) -> Clause:
+    def sorted(self, column: SqlClause) -> SqlClause:
         """Return the expression to sort by: lower case, by code point."""
         folded = self.folded(column)
         return sa.collate(folded, "C") if self._dialect == "postgresql" else folded
 
-    def exact(self, column: Clause) -> Clause:
+    def exact(self, column: SqlClause) -> SqlClause:
         """Return the column for grouping and exact comparison: only identical texts are equal."""
         if self._dialect == "mariadb":
             return sa.collate(_utf8(column), BINARY)
@@ -122,12 +122,12 @@ class Texts:
             else sa.collate(column, "BINARY")
         )
 
-    def same(self, column: Clause, values: Sequence[str]) -> Clause:
+    def same(self, column: SqlClause, values: Sequence[str]) -> SqlClause:
         """Return the clause for a column exactly among the values, whatever its collation; it can
         use an index."""
         return sa.and_(column.in_(values), self.exact(column).in_(values))
 
-    def folded(self, column: Clause) -> Clause:
+    def folded(self, column: SqlClause) -> SqlClause:
         """Return the column in lower case."""
         if self._dialect == "sqlite":
             return sa.Function(FOLD, column, type_=sa.Text())
@@ -136,11 +136,11 @@ class Texts:
         return sa.func.lower(as_text(column), type_=sa.Text)
 
 
-def as_text(column: Clause) -> Clause:
+def as_text(column: SqlClause) -> SqlClause:
     """Return the column as text, such as JSON in its written form."""
     return sa.cast(column, sa.Text)
 
 
-def _utf8(column: Clause) -> Clause:
+def _utf8(column: SqlClause) -> SqlClause:
     """Cast a column of any character set to utf8mb4, so that it can have a collation of utf8mb4."""
     return sa.cast(column, mysql.CHAR(charset="utf8mb4"))

@@ -19,9 +19,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.reflection import Inspector
-from sqlalchemy.sql import ColumnElement, FromClause
+from sqlalchemy.sql import FromClause
 
-from groundhook.handlers.db.model.collation import fold
+from groundhook.handlers.db.model.collation import SqlClause, fold
 from groundhook.handlers.db.model.schema import Schema
 
 SUFFIX = "__text"  # of an index's name, after the table's name
@@ -45,8 +45,6 @@ STOP_WORDS = frozenset(
         " und was what when where who will with www",
     )
 )
-
-Clause = ColumnElement[Any]
 
 
 def name_of(table: str) -> str:
@@ -124,7 +122,7 @@ def is_text_index(index: Any, table: str) -> bool:
 
 def matching(
     dialect: str, schema: Schema, table: FromClause, name: str, word: str
-) -> Clause | None:
+) -> SqlClause | None:
     """Return the clause that finds records by the index: those with a word that starts with `word`,
     or for a phrase with each of its words. None if the index cannot find it. `name` is the table's
     name in the database."""
@@ -162,10 +160,10 @@ def _split_words(word: str, dialect: str) -> list[str]:
 _SIMPLE = sa.text("CAST('simple' AS regconfig)")
 
 
-def _tsvector(columns: list[Clause]) -> Clause:
+def _tsvector(columns: list[SqlClause]) -> SqlClause:
     """Return PostgreSQL's expression for the words of all columns. The index is used only for the
     identical expression, so it must not contain parameters."""
-    parts: list[Clause] = [
+    parts: list[SqlClause] = [
         sa.func.coalesce(sa.cast(column, sa.Text), sa.text("''")) for column in columns
     ]
     whole = parts[0]
@@ -177,7 +175,7 @@ def _tsvector(columns: list[Clause]) -> Clause:
     return sa.func.to_tsvector(_SIMPLE, sa.func.left(apart, sa.text(str(MAX_INDEXED))))
 
 
-def _columns(schema: Schema, table: FromClause) -> list[Clause]:
+def _columns(schema: Schema, table: FromClause) -> list[SqlClause]:
     return [table.c[field.name] for field in schema.texts]
 
 

@@ -27,9 +27,9 @@ from groundhook.core.types.model_spec import (
     title_columns,
 )
 
-Kind = Literal["text", "integer", "number", "boolean", "date", "moment", "json"]
+ColumnKind = Literal["text", "integer", "number", "boolean", "date", "moment", "json"]
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, ColumnKind] = {
     "ID": "integer",
     "string": "text",
     "char": "text",
@@ -58,7 +58,7 @@ class Field:
     """A field of a model. `options` are the values of an enum; `long` marks prose."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     label: str = ""
     comment: str = ""
     options: tuple[str, ...] = ()

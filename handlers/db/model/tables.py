@@ -65,7 +65,7 @@ class Day(TypeDecorator[Any]):
         return value.isoformat() if dialect.name == "sqlite" and isinstance(value, date) else value
 
 
-class Moment(TypeDecorator[Any]):
+class _UtcMoment(TypeDecorator[Any]):
     """A timestamp column, in UTC."""
 
     impl = sa.DateTime
@@ -194,7 +194,7 @@ def _build_columns(spec: ModelSpec) -> list[sa.Column[Any]]:
     if option.soft_deletes:
         moments.append(DELETED)
     columns = [_build_column(column) for column in spec.columns]
-    columns += [sa.Column(name, Moment()) for name in moments if name not in declared]
+    columns += [sa.Column(name, _UtcMoment()) for name in moments if name not in declared]
     if option.permission is True:
         columns += [sa.Column(name, sa.String(255), index=name != SHARE) for name in PERMISSION]
     return columns
@@ -263,8 +263,8 @@ TYPES: Mapping[str, Callable[[ColumnSpec], TypeEngine[Any]]] = {
     "decimal": _build_decimal,
     "boolean": lambda _: sa.Boolean(),
     "date": lambda _: Day(),
-    "datetime": lambda _: Moment(),
-    "timestamp": lambda _: Moment(),
+    "datetime": lambda _: _UtcMoment(),
+    "timestamp": lambda _: _UtcMoment(),
     "text": lambda _: sa.Text(),
     "longText": lambda _: sa.Text(),
     "json": lambda _: Json(),

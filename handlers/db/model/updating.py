@@ -22,7 +22,7 @@ _FACTS: Mapping[str, Sequence[str]] = {
     "options": ("option",),
     "nullable": ("nullable",),
 }
-Content = dict[str, Any]
+_FileContent = dict[str, Any]
 
 
 def file_text(content: Mapping[str, Any]) -> str:
@@ -40,7 +40,7 @@ def updated(
     model: Mapping[str, Any],
     table: Mapping[str, Any],
     differences: Sequence[Difference],
-) -> Content:
+) -> _FileContent:
     """Return the content of a model with what its table has become: `table` is the content that an
     import writes, and `differences` are those of the model and the table."""
     there = {column["name"]: column for column in table["columns"]}
@@ -62,7 +62,7 @@ def updated(
 
 def _column(
     mine: Mapping[str, Any], found: Mapping[str, Any], wrong: Collection[tuple[str, str]]
-) -> Content:
+) -> _FileContent:
     facts = [
         key for aspect, keys in _FACTS.items() if (mine["name"], aspect) in wrong for key in keys
     ]
@@ -72,7 +72,7 @@ def _column(
     return {key: whole[key] for key in dict.fromkeys((*mine, *changed)) if key in whole}
 
 
-def _remove(content: Content, gone: set[str]) -> None:
+def _remove(content: _FileContent, gone: set[str]) -> None:
     """Remove what names columns that are gone."""
     if not gone:
         return
@@ -93,7 +93,7 @@ def _remove(content: Content, gone: set[str]) -> None:
         ]
 
 
-def _relate(content: Content, found: Mapping[str, Any]) -> None:
+def _relate(content: _FileContent, found: Mapping[str, Any]) -> None:
     """Add the relations that the model lacks under any name."""
     mine = content.get("relations", {})
     there = {_ends(each) for each in mine.values()}

@@ -12,12 +12,17 @@ from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.sql import ColumnElement
 from sqlalchemy.types import TypeEngine
 
 from groundhook.core.types.query_language import Aggregate, Compared, Where
 from groundhook.handlers.db.model import fulltext
-from groundhook.handlers.db.model.collation import Texts, containing, fold, pattern_of
+from groundhook.handlers.db.model.collation import (
+    SqlClause,
+    TextComparison,
+    containing,
+    fold,
+    pattern_of,
+)
 from groundhook.handlers.db.model.schema import Field, Relation, Route, route
 from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.query.dsl import (
@@ -33,8 +38,7 @@ from groundhook.handlers.db.query.figures import Figures
 from groundhook.handlers.db.query.joins import TableNode
 from groundhook.handlers.db.query.kinds import DATES, figure_field
 
-Clause = ColumnElement[Any]
-_COMPARED: dict[str, Callable[[Any, Any], Clause]] = {
+_COMPARED: dict[str, Callable[[Any, Any], SqlClause]] = {
     "=": operator.eq,
     "!=": operator.ne,
     ">": operator.gt,
@@ -50,17 +54,17 @@ class Conditions:
     the full-text index."""
 
     tables: Tables
-    texts: Texts
+    texts: TextComparison
     dialect: str
     indexed: Sequence[Where] = ()
 
     def __post_init__(self) -> None:
         self.figures = Figures(self.texts, self.dialect)
 
-    def all_of(self, node: TableNode, wheres: Sequence[Where]) -> list[Clause]:
+    def all_of(self, node: TableNode, wheres: Sequence[Where]) -> list[SqlClause]:
         """Return clauses that must all hold. Conditions on the same to-many relation must hold for
         one and the same related record."""
-        clauses: list[Clause] = []
+        clauses: list[SqlClause] = []
         many: dict[tuple[Relation, ...], list[Where]] = {}
         for where in wheres:
             hops = self._hops_to_many(node, where)
@@ -83,7 +87,7 @@ class Conditions:
         hops = resolved.hops if resolved.field is not None else resolved.hops[:-1]
         return next((hops[: number + 1] for number, hop in enumerate(hops) if hop.many), ())
 
-    def _condition(self, node: TableNode, where: Where) -> Clause:
+    def _condition(self, node: TableNode, where: Where) -> SqlClause:
         if where.any_of is not None:
             return sa.or_(
                 sa.false(),
@@ -106,7 +110,7 @@ class Conditions:
 
     # ---- related records
 
-    def _related(self, node: TableNode, where: Where) -> Clause:
+    def _related(self, node: TableNode, where: Where) -> SqlClause:
         *before, hop = self.route_of(node, where.related).hops
         if not hop.many:
             return self._related_one(node.join([*before, hop]), where)
@@ -120,7 +124,7 @@ class Conditions:
         wanted = where.count or {"=": 0}
         return sa.and_(*(_COMPARED[op](met, number) for op, number in wanted.items()))
 
-    def _related_one(self, there: TableNode, where: Where) -> Clause:
+    def _related_one(self, there: TableNode, where: Where) -> SqlClause:
         exists = there.table.c[there.declared.schema.keys[0]].is_not(None)
         holds = sa.and_(exists, *self.all_of(there, where.all_of or ()))
         return sa.case((holds, 0), else_=1) == 1 if where.none else holds
@@ -128,8 +132,8 @@ class Conditions:
     # ---- other values of the database
 
     def _against_other(
-        self, node: TableNode, column: Clause, of: Field, op: str, other: Compared
-    ) -> Clause:
+        self, node: TableNode, column: SqlClause, of: Field, op: str, other: Compared
+    ) -> SqlClause:
         """Return the comparison with another field, or with a figure; one without a value is
         unequal to any value."""
         if other.function is not None:
@@ -150,7 +154,7 @@ class Conditions:
             sa.and_(column.is_not(None), against.is_(None)),
         )
 
-    def _scalar(self, node: TableNode, other: Compared) -> Clause:
+    def _scalar(self, node: TableNode, other: Compared) -> SqlClause:
         """Return the subquery of one figure over the records that may be read."""
         here = node.declared.schema
         within = node.other_table(model_named(here, other.model, self.tables.schemas))
@@ -161,13 +165,13 @@ class Conditions:
 
     # ---- figures
 
-    def column_of(self, node: TableNode, name: str) -> tuple[Clause, Field]:
+    def column_of(self, node: TableNode, name: str) -> tuple[SqlClause, Field]:
         """Return the column of a field with one value for each record."""
         resolved = self.route_of(node, name)
         assert resolved.field is not None
         return node.column(resolved.hops, resolved.field), resolved.field
 
-    def figure_of(self, node: TableNode, one: Aggregate) -> tuple[Clause, Field]:
+    def figure_of(self, node: TableNode, one: Aggregate) -> tuple[SqlClause, Field]:
         """Return a figure, and its kind as a field."""
         if one.field == EVERY_TEXT:
             return self.figures.figure(one, None, ""), figure_field(one, None)
@@ -175,8 +179,8 @@ class Conditions:
         return self.figures.figure(one, column, of.kind), figure_field(one, of)
 
     def havings(
-        self, figures: Mapping[str, tuple[Clause, Field]], wheres: Sequence[Where]
-    ) -> Iterator[Clause]:
+        self, figures: Mapping[str, tuple[SqlClause, Field]], wheres: Sequence[Where]
+    ) -> Iterator[SqlClause]:
         """Yield clauses on figures by their names, which must all hold."""
         for where in wheres:
             if where.group is not None:
@@ -189,7 +193,7 @@ class Conditions:
 
     # ---- values
 
-    def compare(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
+    def compare(self, column: SqlClause, of: Field, op: str, value: Any) -> SqlClause:
         match op:
             case "null":
                 return column.is_(None)
@@ -216,19 +220,19 @@ class Conditions:
             case _:
                 return self._against(column, of, op, value)
 
-    def _against(self, column: Clause, of: Field, op: str, value: Any) -> Clause:
+    def _against(self, column: SqlClause, of: Field, op: str, value: Any) -> SqlClause:
         if of.kind == "text":
             return _COMPARED[op](self.texts.sorted(column), fold(value))
         return _COMPARED[op](column, _parameter(column, value))
 
-    def _equal(self, column: Clause, of: Field, values: Sequence[Any]) -> Clause:
+    def _equal(self, column: SqlClause, of: Field, values: Sequence[Any]) -> SqlClause:
         if of.kind != "text" or (of.options and set(values) <= set(of.options)):
             return (
                 column.in_(values) if len(values) > 1 else column == _parameter(column, values[0])
             )
         return self.texts.equal(column, values)
 
-    def _words(self, node: TableNode, where: Where) -> Clause:
+    def _words(self, node: TableNode, where: Where) -> SqlClause:
         resolved = self.word_clauses(node, where)
         if where.op == MATCH_NONE:
             return sa.not_(sa.or_(sa.false(), *resolved))
@@ -238,7 +242,7 @@ class Conditions:
             else sa.and_(sa.true(), *resolved)
         )
 
-    def word_clauses(self, node: TableNode, where: Where) -> list[Clause]:
+    def word_clauses(self, node: TableNode, where: Where) -> list[SqlClause]:
         """Return for each word a clause for "one of the fields contains it"."""
         schema = node.declared.schema
         fields = schema.texts if where.field == EVERY_TEXT else [schema.fields[where.field]]
@@ -258,7 +262,7 @@ class Conditions:
             for begins, one in zip(begun, has, strict=True)
         ]
 
-    def _has(self, column: Clause, word: str) -> Clause:
+    def _has(self, column: SqlClause, word: str) -> SqlClause:
         # NULL contains no word: false instead of SQL's unknown.
         return sa.func.coalesce(self.texts.like(column, containing(word)), sa.false())
 
@@ -288,7 +292,7 @@ def word_conditions(dsl: QueryDSL) -> list[Where]:
     return [one for one in dsl.wheres if one.field == EVERY_TEXT and one.op in (MATCH, MATCH_ANY)]
 
 
-def _parameter(column: Clause, value: Any) -> sa.BindParameter[Any]:
+def _parameter(column: SqlClause, value: Any) -> sa.BindParameter[Any]:
     return (
         value
         if isinstance(value, sa.BindParameter)
@@ -296,5 +300,5 @@ def _parameter(column: Clause, value: Any) -> sa.BindParameter[Any]:
     )
 
 
-def bind_type(column: Clause, value: Any) -> TypeEngine[Any]:
+def bind_type(column: SqlClause, value: Any) -> TypeEngine[Any]:
     return sa.Float() if isinstance(value, float) else column.type

@@ -6,15 +6,11 @@ as the same one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
-from sqlalchemy.sql import ColumnElement
 
 from groundhook.core.types.query_language import Aggregate, BucketUnit
-from groundhook.handlers.db.model.collation import Texts
+from groundhook.handlers.db.model.collation import SqlClause, TextComparison
 
-Clause = ColumnElement[Any]
 _PLAIN = sa.literal_column
 # The Thursday of a date's week: it lies in the year and has the number of the week of ISO 8601.
 _THURSDAY = ("'-3 days'", "'weekday 4'")
@@ -33,14 +29,14 @@ _FORMATS = {
 class Figures:
     """Expressions for one kind of database (`dialect` is SQLAlchemy's name)."""
 
-    def __init__(self, texts: Texts, dialect: str) -> None:
+    def __init__(self, texts: TextComparison, dialect: str) -> None:
         self._texts, self._dialect = texts, dialect
 
-    def group(self, column: Clause, kind: str) -> Clause:
+    def group(self, column: SqlClause, kind: str) -> SqlClause:
         """Return the column to group by: only identical texts are equal."""
         return self._texts.exact(column) if kind == "text" else column
 
-    def figure(self, one: Aggregate, column: Clause | None, kind: str) -> Clause:
+    def figure(self, one: Aggregate, column: SqlClause | None, kind: str) -> SqlClause:
         """Return a figure of a column; of the records without one."""
         if column is None:
             return sa.func.count()
@@ -62,7 +58,7 @@ class Figures:
             case _:
                 return sa.func.max(column)
 
-    def bucket(self, column: Clause, by: BucketUnit) -> Clause:
+    def bucket(self, column: SqlClause, by: BucketUnit) -> SqlClause:
         """Return a part of a date, as `DateBucket` defines it."""
         form = _FORMATS[self._dialect].get(by)
         if self._dialect == "sqlite":
@@ -80,11 +76,11 @@ class Figures:
         return sa.Function(by, column, type_=sa.Integer)
 
 
-def _sqlite_bucket(column: Clause, by: BucketUnit, form: str | None) -> Clause:
-    def write(form: str, *moved: str) -> Clause:
+def _sqlite_bucket(column: SqlClause, by: BucketUnit, form: str | None) -> SqlClause:
+    def write(form: str, *moved: str) -> SqlClause:
         return sa.func.strftime(_PLAIN(f"'{form}'"), column, *map(_PLAIN, moved), type_=sa.Text)
 
-    def number(form: str, *moved: str) -> Clause:
+    def number(form: str, *moved: str) -> SqlClause:
         return sa.cast(write(form, *moved), sa.Integer)
 
     if form is not None:

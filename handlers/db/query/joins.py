@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.sql import ColumnElement, FromClause
+from sqlalchemy.sql import FromClause
 
 from groundhook.core.errors import SourceError
 from groundhook.core.types.model_options import PermissionColumns
@@ -26,26 +26,25 @@ from groundhook.core.types.model_spec import (
     UPDATED_BY,
 )
 from groundhook.handlers.db.model.coerce import coerce
-from groundhook.handlers.db.model.collation import Texts
+from groundhook.handlers.db.model.collation import SqlClause, TextComparison
 from groundhook.handlers.db.model.schema import Field, Relation
 from groundhook.handlers.db.model.tables import Declared, Tables
 from groundhook.handlers.db.permission import Permit
 
-Clause = ColumnElement[Any]
 Permits = Mapping[str, Permit | None]
 
 
 def row_limits(
-    declared: Declared, table: FromClause, permit: Permit | None, texts: Texts
-) -> list[Clause]:
+    declared: Declared, table: FromClause, permit: Permit | None, texts: TextComparison
+) -> list[SqlClause]:
     """Return the clauses for every row that may be read: not soft-deleted, and permitted."""
     alive = [table.c[DELETED].is_(None)] if declared.spec.option.soft_deletes else []
     return alive + (_permit_clauses(declared, table, permit, texts) if permit else [])
 
 
 def _permit_clauses(
-    declared: Declared, table: FromClause, permit: Permit, texts: Texts
-) -> list[Clause]:
+    declared: Declared, table: FromClause, permit: Permit, texts: TextComparison
+) -> list[SqlClause]:
     """Return the clauses of a permit. Ids are compared exactly, whatever the column's collation: a
     tenant `acmé` is not `Acme`."""
     column, columns = table.c, declared.spec.option.permission
@@ -53,7 +52,7 @@ def _permit_clauses(
     if isinstance(columns, PermissionColumns):
         return [*_declared_column_clauses(declared, table, columns, permit, texts), *extra]
 
-    def equals(name: str, value: str) -> Clause:
+    def equals(name: str, value: str) -> SqlClause:
         return (
             texts.same(column[name], [value])
             if value
@@ -79,12 +78,16 @@ def _permit_clauses(
 
 
 def _declared_column_clauses(
-    declared: Declared, table: FromClause, columns: PermissionColumns, permit: Permit, texts: Texts
-) -> Iterator[Clause]:
+    declared: Declared,
+    table: FromClause,
+    columns: PermissionColumns,
+    permit: Permit,
+    texts: TextComparison,
+) -> Iterator[SqlClause]:
     """Return the clauses for a model that declares its own columns. A column that is not declared,
     or an id that the identity lacks, matches no row."""
 
-    def equals(name: str, value: str) -> Clause:
+    def equals(name: str, value: str) -> SqlClause:
         return _in_values(declared, table.c[name], [value], texts) if name and value else sa.false()
 
     by_user, by_team = equals(columns.user, permit.user), equals(columns.team, permit.team)
@@ -100,8 +103,8 @@ def _declared_column_clauses(
 
 
 def _in_values(
-    declared: Declared, column: ColumnElement[Any], values: Sequence[Any], texts: Texts
-) -> Clause:
+    declared: Declared, column: SqlClause, values: Sequence[Any], texts: TextComparison
+) -> SqlClause:
     """Return the clause for a column among the allowed values. A value that does not fit the field
     matches no row."""
     of = declared.schema.fields[column.name]
@@ -122,21 +125,21 @@ class TableNode:
 
     tables: Tables
     permits: Permits
-    texts: Texts
+    texts: TextComparison
     declared: Declared
     table: FromClause
     joined: dict[str, TableNode] = field(default_factory=dict)
-    numbers: list[tuple[FromClause, Clause]] = field(default_factory=list)
+    numbers: list[tuple[FromClause, SqlClause]] = field(default_factory=list)
 
     @staticmethod
-    def root(tables: Tables, permits: Permits, texts: Texts, model: str) -> TableNode:
+    def root(tables: Tables, permits: Permits, texts: TextComparison, model: str) -> TableNode:
         return TableNode(tables, permits, texts, tables[model], tables[model].table)
 
-    def row_limits(self) -> list[Clause]:
+    def row_limits(self) -> list[SqlClause]:
         """Return the clauses for every row of this table that may be read."""
         return self._row_limits(self.table)
 
-    def _row_limits(self, table: FromClause) -> list[Clause]:
+    def _row_limits(self, table: FromClause) -> list[SqlClause]:
         return row_limits(self.declared, table, self.permits[self.declared.spec.id], self.texts)
 
     @property
@@ -153,7 +156,7 @@ class TableNode:
             here = here.joined[hop.name]
         return here
 
-    def column(self, hops: Sequence[Relation], of: Field) -> ColumnElement[Any]:
+    def column(self, hops: Sequence[Relation], of: Field) -> SqlClause:
         """Return a column of the table at the end of to-one relations."""
         return self.join(hops).table.c[of.name]
 
@@ -175,10 +178,10 @@ class TableNode:
         declared = self.tables[model]
         return TableNode(self.tables, self.permits, self.texts, declared, declared.table.alias())
 
-    def _link_clauses(self, here: TableNode, hop: Relation) -> list[Clause]:
+    def _link_clauses(self, here: TableNode, hop: Relation) -> list[SqlClause]:
         """Return the clauses that link this table to `here` by a to-one relation. If several rows
         match, the first is used."""
-        links: list[Clause] = [self.table.c[hop.key] == here.table.c[hop.foreign]]
+        links: list[SqlClause] = [self.table.c[hop.key] == here.table.c[hop.foreign]]
         if self.declared.single(hop.key):
             return links
         chosen: list[str] = []
@@ -194,7 +197,9 @@ class TableNode:
             chosen.append(key)
         return links
 
-    def has_related(self, hop: Relation, within: TableNode, clauses: Sequence[Clause]) -> Clause:
+    def has_related(
+        self, hop: Relation, within: TableNode, clauses: Sequence[SqlClause]
+    ) -> SqlClause:
         """Return the clause for "a related record meets these clauses"; `within` is the related
         table, from `other_table`."""
         keys = within.select([within.table.c[hop.key]], clauses)
@@ -205,8 +210,8 @@ class TableNode:
         return self.table.c[hop.foreign].in_(keys)
 
     def number_related(
-        self, hop: Relation, within: TableNode, clauses: Sequence[Clause], *, failed: bool
-    ) -> tuple[Clause, Clause]:
+        self, hop: Relation, within: TableNode, clauses: Sequence[SqlClause], *, failed: bool
+    ) -> tuple[SqlClause, SqlClause]:
         """Return the number of related records that meet the clauses, and with `failed` the number
         of those that do not; both are joined by key."""
         key, linked = within.table.c[hop.key], []
@@ -226,7 +231,7 @@ class TableNode:
         self.numbers.append((found, found.c["key"] == self.table.c[hop.foreign]))
         return sa.func.coalesce(found.c["met"], 0), sa.func.coalesce(found.c["failed"], 0)
 
-    def select(self, columns: Sequence[Any], clauses: Sequence[Clause]) -> sa.Select[Any]:
+    def select(self, columns: Sequence[Any], clauses: Sequence[SqlClause]) -> sa.Select[Any]:
         """Return the select of columns of the rows that may be read and meet the clauses, for a
         subquery that is independent of the statement around it."""
         rows = sa.select(*columns).select_from(self.source())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from groundhook.core.types.query_language import Aggregate, DateBucket
-from groundhook.handlers.db.model.schema import Field, Kind
+from groundhook.handlers.db.model.schema import ColumnKind, Field
 
 DATES = frozenset({"date", "moment"})
 NUMBERS = frozenset({"integer", "number"})
@@ -22,7 +22,7 @@ def figure_field(one: Aggregate, of: Field | None) -> Field:
     return replace(of, name=one.called)
 
 
-def bucket_kind(bucket: DateBucket) -> Kind:
+def bucket_kind(bucket: DateBucket) -> ColumnKind:
     """Return the kind of the values of a part of a date."""
     return "integer" if bucket.by in _NUMBERED else "text"
 

@@ -43,7 +43,7 @@ MAX_CONDITIONS = 200
 
 
 @dataclass(frozen=True)
-class Problem:
+class QueryProblem:
     """A problem at `path`, such as `wheres[0].or[1].value`; `hint` is what to do. A warning does
     not stop the query."""
 
@@ -59,7 +59,7 @@ class Problem:
 
 def lint(
     dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]
-) -> list[Problem]:
+) -> list[QueryProblem]:
     """Return all problems of a query on one of these models, by full id. Never raises."""
     return _lint(dsl, models)[1]
 
@@ -74,7 +74,7 @@ def checked(
 
 def checked_with_warnings(
     dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]
-) -> tuple[QueryDSL, list[Problem]]:
+) -> tuple[QueryDSL, list[QueryProblem]]:
     """Return the query as `checked` does, and the warnings. Raises SourceError with the first
     error."""
     clean, found = _lint(dsl, models)
@@ -86,7 +86,7 @@ def checked_with_warnings(
 
 def _lint(
     dsl: QueryDSL | Mapping[str, Any], models: Mapping[str, ModelSpec] | Mapping[str, Schema]
-) -> tuple[QueryDSL | None, list[Problem]]:
+) -> tuple[QueryDSL | None, list[QueryProblem]]:
     query, found = (dsl, []) if isinstance(dsl, QueryDSL) else _read(dsl)
     if query is None:
         return None, found
@@ -94,7 +94,7 @@ def _lint(
     if query.model not in schemas:
         return None, [
             *found,
-            Problem(
+            QueryProblem(
                 "DSL002",
                 "model",
                 f"no model {query.model!r}",
@@ -111,14 +111,15 @@ def _schemas(models: Mapping[str, Any]) -> Mapping[str, Schema]:
     return Schemas(models)
 
 
-def _read(raw: Mapping[str, Any]) -> tuple[QueryDSL | None, list[Problem]]:
+def _read(raw: Mapping[str, Any]) -> tuple[QueryDSL | None, list[QueryProblem]]:
     try:
         query, unknown = validate_known(QueryDSL, raw)
     except ValidationError as exc:
         return None, [
-            Problem("DSL000", dotted(path), message) for path, message in validation_problems(exc)
+            QueryProblem("DSL000", dotted(path), message)
+            for path, message in validation_problems(exc)
         ]
-    return query, [Problem("DSL000", key.path, "no such key", key.hint) for key in unknown]
+    return query, [QueryProblem("DSL000", key.path, "no such key", key.hint) for key in unknown]
 
 
 @dataclass
@@ -126,7 +127,7 @@ class _Linter:
     query: QueryDSL
     schema: Schema
     schemas: Mapping[str, Schema]
-    found: list[Problem] = field(default_factory=list)
+    found: list[QueryProblem] = field(default_factory=list)
 
     def clean(self) -> QueryDSL:
         query = self.query
@@ -244,4 +245,4 @@ class _Linter:
         self, code: str, path: str, message: str, hint: str = "", *, warning: bool = False
     ) -> None:
         severity: Literal["error", "warning"] = "warning" if warning else "error"
-        self.found.append(Problem(code, path, message, hint, severity))
+        self.found.append(QueryProblem(code, path, message, hint, severity))

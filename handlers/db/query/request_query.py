@@ -10,7 +10,7 @@ from groundhook.core.types.search import SearchRequest
 from groundhook.handlers.db.model.schema import Schema, route
 from groundhook.handlers.db.query.dsl import EVERY_TEXT, QueryDSL, conditions
 
-Part = TypeVar("Part")
+_Part = TypeVar("_Part")
 
 
 def merge(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
@@ -59,7 +59,7 @@ def computes(request: SearchRequest) -> bool:
     return bool(request.group_by or request.aggregates or request.distinct)
 
 
-def _given(value: Sequence[Part] | None) -> tuple[Part, ...]:
+def _given(value: Sequence[_Part] | None) -> tuple[_Part, ...]:
     return tuple(value or ())
 
 

@@ -14,7 +14,6 @@ from itertools import chain, count
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.sql import ColumnElement
 
 from groundhook.core.types.query_language import (
     DateBucket,
@@ -24,7 +23,7 @@ from groundhook.core.types.query_language import (
     group_field,
     group_name,
 )
-from groundhook.handlers.db.model.collation import Texts, as_text
+from groundhook.handlers.db.model.collation import SqlClause, TextComparison, as_text
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.query.conditions import Conditions, bind_type, word_conditions
@@ -39,18 +38,17 @@ MAX_TIES = 100  # rows beyond the limit that equal its last one
 RANK, POSITION = "rank of row", "position of row"  # no name of a field has blanks
 MAX_CACHED = 256  # statements with open parameters
 
-Clause = ColumnElement[Any]
 StatementCache = dict[tuple[Any, ...], sa.Select[Any]]
 Statement = tuple[sa.Select[Any], dict[str, Any]]  # with the values of its open parameters
 PLAIN = frozenset({"=", ">", ">=", "<", "<=", "between"})
 
 
-class Compiler:
+class QueryCompiler:
     """Compiles queries on the models of an app for one kind of database (`dialect` is SQLAlchemy's
     name)."""
 
     def __init__(self, tables: Tables, dialect: str) -> None:
-        self._tables, self._dialect, self._texts = tables, dialect, Texts(dialect)
+        self._tables, self._dialect, self._texts = tables, dialect, TextComparison(dialect)
         self._cache: StatementCache = {}
 
     def query(
@@ -118,7 +116,7 @@ class _SelectBuilder:
     dsl: QueryDSL
     root: TableNode
     conditions: Conditions
-    texts: Texts
+    texts: TextComparison
     dialect: str
     cache: StatementCache
 
@@ -187,7 +185,7 @@ class _SelectBuilder:
 
     def _open_conditions(
         self, wheres: Sequence[Where], given: Sequence[list[Any]]
-    ) -> Iterator[Clause]:
+    ) -> Iterator[SqlClause]:
         """Yield conditions with open parameters `given0`, `given1`, … for their values."""
         at = count()
         for where, values in zip(wheres, given, strict=True):
@@ -214,7 +212,7 @@ class _SelectBuilder:
         rows = rows.limit(limit)
         return rows.offset(self.dsl.offset) if self.dsl.offset else rows
 
-    def _record_orders(self) -> list[Clause]:
+    def _record_orders(self) -> list[SqlClause]:
         orders = (part for order in self.dsl.orders for part in self._order(order))
         return [*self._rank_by_words(), *orders]
 
@@ -230,7 +228,7 @@ class _SelectBuilder:
         rows, orders, rest = self._groups()
         return self._page(rows.order_by(*orders, *rest), limit), {}
 
-    def _groups(self) -> tuple[sa.Select[Any], list[Clause], list[Clause]]:
+    def _groups(self) -> tuple[sa.Select[Any], list[SqlClause], list[SqlClause]]:
         """Return the select of the figures, its sort orders, and those of equal rows."""
         groups = {group_name(one): self._group(one) for one in self.dsl.groups}
         figures = {
@@ -308,10 +306,10 @@ class _SelectBuilder:
 
     # ---- columns
 
-    def _column(self, name: str) -> Clause:
+    def _column(self, name: str) -> SqlClause:
         return self.conditions.column_of(self.root, name)[0]
 
-    def _group(self, group: Group) -> Clause:
+    def _group(self, group: Group) -> SqlClause:
         column, of = self.conditions.column_of(self.root, group_field(group))
         if isinstance(group, DateBucket):
             return self.conditions.figures.bucket(column, group.by)
@@ -319,14 +317,14 @@ class _SelectBuilder:
 
     # ---- order
 
-    def _key(self) -> list[Clause]:
+    def _key(self) -> list[SqlClause]:
         """Return the key as the last sort order, in the direction of the order before it, so that
         one index serves both."""
         down = bool(self.dsl.orders) and self.dsl.orders[-1].order == "desc"
         columns = (self.root.table.c[name] for name in self.root.declared.schema.keys)
         return [column.desc() if down else column.asc() for column in columns]
 
-    def _rank_by_words(self) -> list[Clause]:
+    def _rank_by_words(self) -> list[SqlClause]:
         """Sort records that match any of several words by the number of words, descending."""
         return [
             sum(
@@ -340,14 +338,14 @@ class _SelectBuilder:
             if where.op == MATCH_ANY
         ]
 
-    def _order(self, order: Order) -> list[Clause]:
+    def _order(self, order: Order) -> list[SqlClause]:
         resolved = self.conditions.route_of(self.root, order.field)
         assert resolved.field is not None
         column = self.root.column(resolved.hops, resolved.field)
         by = self.texts.sorted(column) if resolved.field.kind == "text" else column
         return self._sort_by(by, order, empty=bool(resolved.hops) or resolved.field.nullable)
 
-    def _sort_by(self, by: Clause, order: Order, *, empty: bool = True) -> list[Clause]:
+    def _sort_by(self, by: SqlClause, order: Order, *, empty: bool = True) -> list[SqlClause]:
         """Sort rows without a value last; `empty` is whether there may be any. Omitted where it is
         the engine's default, so that an index can be used."""
         is_default = (self.dialect == "postgresql") == (order.order == "asc")

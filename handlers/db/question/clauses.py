@@ -23,8 +23,8 @@ from typing import Any
 
 from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field
-from groundhook.handlers.db.question.question import Found, Question, Values
-from groundhook.handlers.db.question.scope import Scope
+from groundhook.handlers.db.question.question import FoundValue, NamedValues, TokenizedQuestion
+from groundhook.handlers.db.question.scope import QuestionScope
 from groundhook.handlers.db.question.wheres import has_opposite, opposite
 
 
@@ -52,7 +52,7 @@ class Clause:
         return bool(self.wheres)
 
 
-Rule = Callable[["Here", int], Iterable[Clause]]
+_Rule = Callable[["Here", int], Iterable[Clause]]
 
 
 @dataclass
@@ -60,14 +60,14 @@ class Here:
     """A question and the model that its records are of, or within a relation the related model.
     Clauses are kept by position."""
 
-    question: Question
-    scope: Scope
+    question: TokenizedQuestion
+    scope: QuestionScope
     many: bool = False
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
-    def values(self) -> Values:
-        return Values.of(self.question, self.scope)
+    def values(self) -> NamedValues:
+        return NamedValues.of(self.question, self.scope)
 
     @cached_property
     def fields(self) -> dict[str, Field]:
@@ -77,9 +77,9 @@ class Here:
         """Return the fields that name the records of a relation; none of one that the identity may
         not see."""
         related = self.scope.offer.related.get(relation)
-        return Scope(related, self.scope.words, f"{relation}.").titles if related else []
+        return QuestionScope(related, self.scope.words, f"{relation}.").titles if related else []
 
-    def once(self, rule: Rule, i: int) -> Sequence[Clause]:
+    def once(self, rule: _Rule, i: int) -> Sequence[Clause]:
         """Return the clauses of a rule at a position, which are computed once."""
         key = (rule, i)
         if key not in self._kept:
@@ -110,12 +110,12 @@ class Here:
                     found += list(self.fields_at(end, "integer"))
         return found
 
-    def free_values(self, i: int) -> list[Found]:
+    def free_values(self, i: int) -> list[FoundValue]:
         """Return the values at a position that may stand without their field's name."""
         found = self.values.at.get(i, ())
         return [each for each in found if each.free and not self.within_name(i, each.end)]
 
-    def values_of(self, one: Field, places: Iterable[int]) -> list[Found]:
+    def values_of(self, one: Field, places: Iterable[int]) -> list[FoundValue]:
         """Return the values of a field that begin at these positions."""
         found = (value for at in places for value in self.values.at.get(at, ()))
         return [value for value in found if value.field == one]

@@ -12,8 +12,8 @@ from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.query.dsl import conditions as flat
 from groundhook.handlers.db.question.clauses import Clause, Here, negated
 from groundhook.handlers.db.question.numbers import number_conditions
-from groundhook.handlers.db.question.question import Found, lists_of
-from groundhook.handlers.db.question.scope import NUMBERS, TIMES, Scope
+from groundhook.handlers.db.question.question import FoundValue, lists_of
+from groundhook.handlers.db.question.scope import NUMBERS, TIMES, QuestionScope
 from groundhook.handlers.db.question.times import spans, time_conditions
 from groundhook.handlers.db.question.wheres import require_all, require_any, require_one_of
 
@@ -67,7 +67,7 @@ def _is_name(here: Here, i: int, end: int) -> bool:
     )
 
 
-def _record_names(here: Here, found: Found) -> Iterator[Clause]:
+def _record_names(here: Here, found: FoundValue) -> Iterator[Clause]:
     """ "Nancy Edwards", of a first and a last name or of one field."""
     first = where_in(found.field, found.spellings)
     yield Clause("N", found.end, (first,))
@@ -87,7 +87,7 @@ def where_in(one: Field, spellings: Sequence[str]) -> Where:
     return require_one_of(one.name, spellings)
 
 
-def listed(here: Here, found: Found) -> list[tuple[int, Where]]:
+def listed(here: Here, found: FoundValue) -> list[tuple[int, Where]]:
     """Return the condition on a value, and on the values that are listed with it: "A, B or C". Of a
     field with lists "A and B" are both required."""
     one, question = found.field, here.question
@@ -156,7 +156,7 @@ def _after_preposition(here: Here, i: int) -> Iterator[Clause]:
                     yield from _with_list(here, value)
 
 
-def _with_list(here: Here, value: Found) -> Iterator[Clause]:
+def _with_list(here: Here, value: FoundValue) -> Iterator[Clause]:
     """Yield the condition on a value, on those that are listed with it, and with its field's name
     behind it."""
     for end, where in listed(here, value):
@@ -164,7 +164,7 @@ def _with_list(here: Here, value: Found) -> Iterator[Clause]:
         yield from (Clause("c", stop, (where,)) for stop in _noun_of(here, end, value.field))
 
 
-def _fitting_values(here: Here, i: int, kinds: set[str]) -> list[Found]:
+def _fitting_values(here: Here, i: int, kinds: set[str]) -> list[FoundValue]:
     """Return the values that a preposition may lead: of a field of its kinds, else of any that is
     no other kind's."""
     scope = here.scope
@@ -181,7 +181,9 @@ def _fitting_values(here: Here, i: int, kinds: set[str]) -> list[Found]:
     return _of_kinds(scope, found, {"category"}) if "about" in kinds else []
 
 
-def _of_kinds(scope: Scope, values: Sequence[Found], kinds: set[str]) -> list[Found]:
+def _of_kinds(
+    scope: QuestionScope, values: Sequence[FoundValue], kinds: set[str]
+) -> list[FoundValue]:
     return [value for value in values if scope.is_kind(value.field, *kinds)]
 
 

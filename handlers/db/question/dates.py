@@ -15,7 +15,7 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeSpan:
     """From `start` (included) to `end` (not included), both with the time zone of `now`.
     `yearless`: the question named no year, and the latest span that has begun is used; `weekday`:
     it named the day of a week alone, and the latest one is used. `season`: its months are those of
@@ -55,13 +55,13 @@ def shifted(moment: datetime, unit: TimeUnit, count: int) -> datetime:
     return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
 
 
-def moved(span: Span, unit: TimeUnit, count: int) -> Span:
+def moved(span: TimeSpan, unit: TimeUnit, count: int) -> TimeSpan:
     """Return the same span some units later."""
     start, end = (shifted(at, unit, count) for at in (span.start, span.end))
     return replace(span, start=start, end=end)
 
 
-def current(now: datetime, unit: TimeUnit, later: int = 0) -> Span:
+def current(now: datetime, unit: TimeUnit, later: int = 0) -> TimeSpan:
     """Return the hour, day, week, month, quarter or year that `now` is in, or one some units
     later."""
     start = now.replace(minute=0, second=0, microsecond=0) if unit == "hour" else midnight(now)
@@ -71,50 +71,50 @@ def current(now: datetime, unit: TimeUnit, later: int = 0) -> Span:
         months = MONTHS[unit]
         start = start.replace(day=1, month=(start.month - 1) // months * months + 1)
     start = shifted(start, unit, later)
-    return Span(start, shifted(start, unit, 1))
+    return TimeSpan(start, shifted(start, unit, 1))
 
 
-def day(moment: datetime) -> Span:
+def day(moment: datetime) -> TimeSpan:
     return current(moment, "day")
 
 
-def rolling(now: datetime, unit: TimeUnit, count: int) -> Span:
+def rolling(now: datetime, unit: TimeUnit, count: int) -> TimeSpan:
     """The last `count` units up to the end of today."""
     start = shifted(now, unit, -count)
-    return Span(start if unit == "hour" else midnight(start), day(now).end)
+    return TimeSpan(start if unit == "hour" else midnight(start), day(now).end)
 
 
-def coming(now: datetime, unit: TimeUnit, count: int) -> Span:
+def coming(now: datetime, unit: TimeUnit, count: int) -> TimeSpan:
     """From the beginning of today to the end of the day in `count` units."""
     end = shifted(now, unit, count)
-    return Span(now, end) if unit == "hour" else Span(midnight(now), day(end).end)
+    return TimeSpan(now, end) if unit == "hour" else TimeSpan(midnight(now), day(end).end)
 
 
-def years(now: datetime, first: int, count: int = 1) -> Span:
+def years(now: datetime, first: int, count: int = 1) -> TimeSpan:
     start = midnight(now).replace(year=first, month=1, day=1)
-    return Span(start, shifted(start, "year", count))
+    return TimeSpan(start, shifted(start, "year", count))
 
 
-def part(now: datetime, first: int, months: int, in_year: int | None) -> Span:
+def part(now: datetime, first: int, months: int, in_year: int | None) -> TimeSpan:
     """Return the months of a year from the `first` on; without a year the latest that have
     begun."""
     year = in_year or now.year - (first > now.month)
     start = midnight(now).replace(year=year, month=first, day=1)
-    return Span(start, shifted(start, "month", months), yearless=in_year is None)
+    return TimeSpan(start, shifted(start, "month", months), yearless=in_year is None)
 
 
-def weekday(now: datetime, number: int) -> Span:
+def weekday(now: datetime, number: int) -> TimeSpan:
     """Return the latest such day; it may be today."""
     return day(now - timedelta(days=(now.isoweekday() - number) % 7))
 
 
-def weekend(now: datetime, weeks: int) -> Span:
+def weekend(now: datetime, weeks: int) -> TimeSpan:
     """Return the Saturday and Sunday of this week, or of one some weeks later."""
     monday = current(now, "week", weeks).start
-    return Span(monday + timedelta(days=5), monday + timedelta(days=7))
+    return TimeSpan(monday + timedelta(days=5), monday + timedelta(days=7))
 
 
-def recurring(now: datetime, which: Which, begun: Span, unit: TimeUnit) -> Span:
+def recurring(now: datetime, which: Which, begun: TimeSpan, unit: TimeUnit) -> TimeSpan:
     """Return the span of "last", "this" or "next", of one that recurs every `unit` and has begun
     the last time at `begun`: "last Friday", "next March", "this summer"."""
     begun, over = replace(begun, yearless=False), begun.end <= now
@@ -123,7 +123,7 @@ def recurring(now: datetime, which: Which, begun: Span, unit: TimeUnit) -> Span:
     return moved(begun, unit, 1) if which == "next" else moved(begun, unit, int(over) - 1)
 
 
-def nearest(now: datetime, span: Span) -> Span:
+def nearest(now: datetime, span: TimeSpan) -> TimeSpan:
     """Return a span without a year moved to the next year if that is nearer."""
     near = not span.yearless or now - span.start < timedelta(days=183)
     return span if near else moved(span, "year", 1)

@@ -44,7 +44,7 @@ _BEHIND_RELATED = re.compile("R[^kR]*[cpN]")
 
 
 @dataclass(frozen=True)
-class Reading:
+class QueryReading:
     """A query for a question. `notes` say what is not certain of it; `presumes`: the question
     assumes that there is something; `named`: it names its records; `idle` are words left out."""
 
@@ -56,7 +56,7 @@ class Reading:
     idle: tuple[str, ...] = ()
 
 
-def compose(here: Here, clauses: Sequence[Clause]) -> Iterator[Reading]:
+def compose(here: Here, clauses: Sequence[Clause]) -> Iterator[QueryReading]:
     """Yield the readings of a question whose words all belong to these clauses."""
     letters = _HARMLESS.sub("", "".join(clause.kind for clause in clauses))
     if _BEHIND_RELATED.search(letters) or not _ends_well(here, letters):
@@ -116,7 +116,7 @@ class _Query:
     def _of(self, *kinds: str) -> list[Clause]:
         return [clause for clause in self.clauses if clause.kind in kinds]
 
-    def build(self, form: str) -> Reading | None:
+    def build(self, form: str) -> QueryReading | None:
         """Return the query of a form; None if its parts do not fit each other."""
         match form:
             case "list" | "bare":
@@ -135,7 +135,7 @@ class _Query:
             case _:
                 return self._ranking(form)
 
-    def _list(self, *, named: bool, select: tuple[str, ...] = ()) -> Reading | None:
+    def _list(self, *, named: bool, select: tuple[str, ...] = ()) -> QueryReading | None:
         """Return the query of a list of records."""
         sorts, tops = self._of("s", "o"), self._of("t")
         orders = [order for clause in sorts if (order := _order(clause, top=bool(tops)))]
@@ -160,7 +160,7 @@ class _Query:
         word = question.norm(kinds[-1].end - 1) if kinds else ""
         return word != question.words.stem(word)
 
-    def _figures(self, aggregates: Sequence[Aggregate]) -> Reading | None:
+    def _figures(self, aggregates: Sequence[Aggregate]) -> QueryReading | None:
         groups = self._of("G")
         if self._of("s", "o", "t") or any(clause.list_only for clause in self.clauses):
             return None
@@ -184,17 +184,17 @@ class _Query:
         plain = all(one.function == "sum" or one.field == "*" for one in aggregates)
         return plain and sums <= paid
 
-    def _fields(self) -> Reading | None:
+    def _fields(self) -> QueryReading | None:
         asked = [one for clause in self._of("q") for one in clause.fields]
         return self._list(named=bool(self._of("n", "m")), select=tuple(one.name for one in asked))
 
-    def _when(self) -> Reading | None:
+    def _when(self) -> QueryReading | None:
         asked = [one for clause in self._of("q") for one in clause.fields]
         if not asked or any(one.kind not in ("date", "moment") for one in asked):
             return None
         return self._list(named=False, select=tuple(one.name for one in asked))
 
-    def _ranking(self, form: str) -> Reading | None:
+    def _ranking(self, form: str) -> QueryReading | None:
         """ "which city has the most customers", "top 5 brands by revenue"."""
         [asked], tops, most = self._of("q")[:1], self._of("t"), self._of("M")
         figures = [_aggregate(clause) for clause in self._of("g")] or [Aggregate(function="count")]
@@ -220,7 +220,7 @@ class _Query:
         *,
         presumes: bool = False,
         named: bool = True,
-    ) -> Reading:
+    ) -> QueryReading:
         given = {key: value for key, value in content.items() if value}
         query = QueryDSL(model=self.here.scope.schema.id, wheres=self.wheres, **given)
         begin, idle = 0, []
@@ -229,7 +229,7 @@ class _Query:
                 idle.append(self.here.question.typed(begin, clause.end))
             begin = clause.end
         yearless = any(clause.yearless for clause in self.clauses)
-        return Reading(query, notes, presumes, yearless, named, tuple(idle))
+        return QueryReading(query, notes, presumes, yearless, named, tuple(idle))
 
 
 def _order(clause: Clause, *, top: bool) -> Order | None:

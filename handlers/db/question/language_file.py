@@ -22,12 +22,12 @@ def _split(value: Any) -> Any:
     return tuple(filter(None, (" ".join(word.split()) for word in value.split(","))))
 
 
-Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
-Named = dict[str, Words]
-Numbered = dict[int, Words]
+_Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+_NamedWords = dict[str, _Words]
+Numbered = dict[int, _Words]
 Direction = Literal["asc", "desc"]
 TimeUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
-Relation = Literal["since", "after", "before", "until", "during"]
+_TimeRelation = Literal["since", "after", "before", "until", "during"]
 Which = Literal["previous", "rolling", "counted", "this", "next"]
 # Keys that are no words of questions.
 _PLAIN = frozenset(
@@ -67,9 +67,9 @@ class OrderEntry(Value):
     """Words that sort by the first kind of field that a model has; `vague`: nobody knows where
     "cheap" begins."""
 
-    kinds: Words
+    kinds: _Words
     order: Direction
-    words: Words
+    words: _Words
     vague: bool = False
 
 
@@ -79,35 +79,35 @@ class ConditionEntry(Value):
     kind: str
     op: str
     value: Any = None
-    words: Words
+    words: _Words
 
 
 class DateWords(Value):
     """The words about time."""
 
-    nouns: Words = ()
-    relations: dict[Relation, Words]
-    periods: dict[Which, Words] = {}
-    periods_behind: dict[Which, Words] = {}
-    definite: Words = ()
-    ago: Words = ()
-    after_date: dict[Relation, Words] = {}
-    weekend: Words = ()
+    nouns: _Words = ()
+    relations: dict[_TimeRelation, _Words]
+    periods: dict[Which, _Words] = {}
+    periods_behind: dict[Which, _Words] = {}
+    definite: _Words = ()
+    ago: _Words = ()
+    after_date: dict[_TimeRelation, _Words] = {}
+    weekend: _Words = ()
     seasons: Numbered = {}
-    nth: tuple[Words, ...] = ()
-    half: Words = ()
+    nth: tuple[_Words, ...] = ()
+    half: _Words = ()
     decade_words: Numbered = {}
     lengths: dict[TimeUnit, Numbered] = {}
     days: Numbered
-    units: dict[TimeUnit, Words]
-    months: tuple[Words, ...]
-    weekdays: tuple[Words, ...]
-    unclear: Words = ()
-    ordinals: Words = ()
-    decades: Words = ()
+    units: dict[TimeUnit, _Words]
+    months: tuple[_Words, ...]
+    weekdays: tuple[_Words, ...]
+    unclear: _Words = ()
+    ordinals: _Words = ()
+    decades: _Words = ()
 
 
-class Sentences(Value):
+class ReadingSentences(Value):
     """How a reading is written, and why a question was not answered. Names in braces are filled
     in."""
 
@@ -161,66 +161,66 @@ class LanguageFile(Value):
     letters: str = ""
     decimal: Literal[".", ","] = "."
     endings: tuple[tuple[str, str], ...] = ()
-    endings_kept: Words = ()
+    endings_kept: _Words = ()
     prefixes: dict[str, str] = {}
-    kinds: Named
-    persons: Words = ()
-    synonyms: tuple[Words, ...] = ()
-    prepositions: Named = {}
-    figures: dict[Literal["count", "sum", "avg", "min", "max"], Words]
-    figures_of: Named = {}
-    per: Words
-    each: Words = ()
-    different: Words = ()
-    units: Named
-    measures: dict[str, dict[float, Words]] = {}
-    adjectives: Named = {}
-    how_much: Named = {}
-    number_verbs: Named = {}
-    comparisons: Named
-    comparisons_of: dict[str, Named]
-    after_number: Named
-    between: Words
-    between_and: Words
-    superlatives: dict[Direction, Words]
+    kinds: _NamedWords
+    persons: _Words = ()
+    synonyms: tuple[_Words, ...] = ()
+    prepositions: _NamedWords = {}
+    figures: dict[Literal["count", "sum", "avg", "min", "max"], _Words]
+    figures_of: _NamedWords = {}
+    per: _Words
+    each: _Words = ()
+    different: _Words = ()
+    units: _NamedWords
+    measures: dict[str, dict[float, _Words]] = {}
+    adjectives: _NamedWords = {}
+    how_much: _NamedWords = {}
+    number_verbs: _NamedWords = {}
+    comparisons: _NamedWords
+    comparisons_of: dict[str, _NamedWords]
+    after_number: _NamedWords
+    between: _Words
+    between_and: _Words
+    superlatives: dict[Direction, _Words]
     orders: tuple[OrderEntry, ...]
-    sort_by: Words
-    directions: dict[Direction, Words]
-    top: Words
+    sort_by: _Words
+    directions: dict[Direction, _Words]
+    top: _Words
     conditions: tuple[ConditionEntry, ...]
-    nor: Words = ()
-    yes: Words
-    no: Words
-    and_: Words = Field((), alias="and")
-    or_: Words = Field((), alias="or")
-    contains: Words
-    starts_with: Words = ()
-    called: Words
-    numerals: dict[float, Words]
+    nor: _Words = ()
+    yes: _Words
+    no: _Words
+    and_: _Words = Field((), alias="and")
+    or_: _Words = Field((), alias="or")
+    contains: _Words
+    starts_with: _Words = ()
+    called: _Words
+    numerals: dict[float, _Words]
     multipliers: Numbered
-    requests: Words
-    articles: Words = ()
-    be: Words
-    have: Words
-    do: Words = ()
-    relatives: Words
-    of: Words = ()
-    exist: Words = ()
-    when: Words = ()
-    place_verbs: Words = ()
-    made_verbs: Words = ()
-    polite: Words = ()
-    idle: Words = ()
-    pronouns: Words = ()
-    who: Words = ()
-    name_parts: Words = ()
+    requests: _Words
+    articles: _Words = ()
+    be: _Words
+    have: _Words
+    do: _Words = ()
+    relatives: _Words
+    of: _Words = ()
+    exist: _Words = ()
+    when: _Words = ()
+    place_verbs: _Words = ()
+    made_verbs: _Words = ()
+    polite: _Words = ()
+    idle: _Words = ()
+    pronouns: _Words = ()
+    who: _Words = ()
+    name_parts: _Words = ()
     verbs_last: bool = False
-    negations: Words
-    exceptions: Words
-    having: Words
-    lacking: Words
-    missing: Words
-    say: Sentences
+    negations: _Words
+    exceptions: _Words
+    having: _Words
+    lacking: _Words
+    missing: _Words
+    say: ReadingSentences
     dates: DateWords
 
 

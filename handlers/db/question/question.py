@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from groundhook.handlers.db.model.schema import Field
-from groundhook.handlers.db.question.scope import Scope
+from groundhook.handlers.db.question.scope import QuestionScope
 from groundhook.handlers.db.question.tokens import MOST_TOKENS, Token, phrase_of, tokens_of
 from groundhook.handlers.db.question.vocabulary import Phrase, Vocabulary
 
@@ -35,7 +35,7 @@ class Amount:
 
 
 @dataclass
-class Question:
+class TokenizedQuestion:
     """The tokens of a question, and the meanings of words of the language."""
 
     text: str
@@ -47,7 +47,9 @@ class Question:
     _inside: set[tuple[int, int]] = field(default_factory=set)
 
     @staticmethod
-    def of(text: str, words: Vocabulary, now: datetime, known: Collection[str] = ()) -> Question:
+    def of(
+        text: str, words: Vocabulary, now: datetime, known: Collection[str] = ()
+    ) -> TokenizedQuestion:
         """Make a question. A prefix that the language attaches to a word is separated from words in
         `known`, the names and values of the models."""
         tokens = tokens_of(text, words.file.decimal)
@@ -55,7 +57,7 @@ class Question:
             tokens.pop()
         cut = len(tokens) > MOST_TOKENS
         parted = [piece for token in tokens[:MOST_TOKENS] for piece in _part(token, words, known)]
-        made = Question(text, words, now, parted, cut)
+        made = TokenizedQuestion(text, words, now, parted, cut)
         made._find_words()
         return made
 
@@ -230,7 +232,7 @@ def _forms(typed: str, words: Vocabulary) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundValue:
     """A value in a question: the field, its spellings there, and whether it may stand without the
     field's name."""
 
@@ -242,15 +244,15 @@ class Found:
 
 
 @dataclass
-class Values:
+class NamedValues:
     """The values of one scope that a question names, by the position where they begin, the longest
     first."""
 
-    at: dict[int, list[Found]] = field(default_factory=dict)
+    at: dict[int, list[FoundValue]] = field(default_factory=dict)
 
     @staticmethod
-    def of(question: Question, scope: Scope) -> Values:
-        found = Values()
+    def of(question: TokenizedQuestion, scope: QuestionScope) -> NamedValues:
+        found = NamedValues()
         for one in scope.own:
             if one.kind in ("text", "json"):
                 for place in _places(question, scope, one):
@@ -260,7 +262,9 @@ class Values:
         return found
 
 
-def _places(question: Question, scope: Scope, one: Field) -> Iterator[tuple[int, Found]]:
+def _places(
+    question: TokenizedQuestion, scope: QuestionScope, one: Field
+) -> Iterator[tuple[int, FoundValue]]:
     known = known_values(scope, one)
     longest = max(map(len, known), default=0)
     for i in range(len(question)):
@@ -281,17 +285,23 @@ def _places(question: Question, scope: Scope, one: Field) -> Iterator[tuple[int,
 
 
 def _found(
-    question: Question, one: Field, spellings: Iterable[str], i: int, end: int, *, exact: bool
-) -> Found:
+    question: TokenizedQuestion,
+    one: Field,
+    spellings: Iterable[str],
+    i: int,
+    end: int,
+    *,
+    exact: bool,
+) -> FoundValue:
     typed, token = question.typed(i, end), question.tokens[i]
     same = tuple(each for each in spellings if each == typed)
     small = end == i + 1 and token.kind != "quoted" and _is_small(question, i, one)
     free = not small or (bool(same) and not typed.islower() and (i > 0 or typed.isupper()))
     chosen = same if small and same else tuple(dict.fromkeys(spellings))
-    return Found(end, one, chosen, free, exact)
+    return FoundValue(end, one, chosen, free, exact)
 
 
-def _is_small(question: Question, i: int, one: Field) -> bool:
+def _is_small(question: TokenizedQuestion, i: int, one: Field) -> bool:
     """Return whether a value is spelled like a word of the language, a number, or has two letters
     at most."""
     token = question.tokens[i]
@@ -301,7 +311,7 @@ def _is_small(question: Question, i: int, one: Field) -> bool:
     return any(word.kind not in HARMLESS or not one.options for word in meanings)
 
 
-def known_values(scope: Scope, one: Field) -> Mapping[Phrase, tuple[str, ...]]:
+def known_values(scope: QuestionScope, one: Field) -> Mapping[Phrase, tuple[str, ...]]:
     """Return the values of a field by their words; those of options also by their stems, behind an
     empty word."""
     if one.name in scope.values:
@@ -325,7 +335,7 @@ def known_values(scope: Scope, one: Field) -> Mapping[Phrase, tuple[str, ...]]:
     return made
 
 
-def lists_of(scope: Scope, one: Field) -> Mapping[str, list[str]] | None:
+def lists_of(scope: QuestionScope, one: Field) -> Mapping[str, list[str]] | None:
     """Return the elements of each sampled value of a field with lists ("English, Hebrew", or JSON);
     None of another field."""
     values = scope.counts(one)
@@ -349,11 +359,13 @@ def _parted(values: Iterable[str], sign: str) -> dict[str, list[str]] | None:
     return parted if several > 1 and short and len(pieces) > len(set(pieces)) else None
 
 
-def known_words(scopes: Iterable[Scope]) -> frozenset[str]:
+def known_words(scopes: Iterable[QuestionScope]) -> frozenset[str]:
     """Return the stems of all names of models and fields, and the words of their values."""
     found: set[str] = set()
     for own in scopes:
-        related = (Scope(each, own.words, f"{name}.") for name, each in own.offer.related.items())
+        related = (
+            QuestionScope(each, own.words, f"{name}.") for name, each in own.offer.related.items()
+        )
         for scope in (own, *related):
             phrases = [*scope.nouns, *scope.fields, *scope.relations]
             for one in scope.own:

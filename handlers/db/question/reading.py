@@ -15,9 +15,9 @@ from groundhook.handlers.db.model.schema import Schema
 from groundhook.handlers.db.query.dsl import QueryDSL, conditions
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.covers import best_partial, covers
-from groundhook.handlers.db.question.forms import Reading, compose
-from groundhook.handlers.db.question.question import Question, known_values, known_words
-from groundhook.handlers.db.question.scope import Offer, Scope
+from groundhook.handlers.db.question.forms import QueryReading, compose
+from groundhook.handlers.db.question.question import TokenizedQuestion, known_values, known_words
+from groundhook.handlers.db.question.scope import OfferedModel, QuestionScope
 from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.question.spelling import nearest
 from groundhook.handlers.db.question.tokens import phrase_of
@@ -35,7 +35,7 @@ class Reads:
     nothing, `understood` is the query of the rest, if that is one, and `near` are known words that
     unread ones resemble, by the word. `corrected`: words that were read as others."""
 
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[QueryReading, ...] = ()
     unread: tuple[str, ...] = ()
     understood: QueryDSL | None = None
     near: Mapping[str, str] | None = None
@@ -44,10 +44,12 @@ class Reads:
     cut: bool = False
 
 
-def read_question(text: str, offers: Sequence[Offer], words: Vocabulary, now: datetime) -> Reads:
+def read_question(
+    text: str, offers: Sequence[OfferedModel], words: Vocabulary, now: datetime
+) -> Reads:
     """Return the readings of a question. If only misspelt words stand in the way, it is read with
     the words that they must mean, for a list alone."""
-    scopes = [Scope(offer, words) for offer in offers]
+    scopes = [QuestionScope(offer, words) for offer in offers]
     found = _read(text, scopes, words, now)
     if found.readings or not found.unread:
         return found
@@ -65,10 +67,10 @@ def read_question(text: str, offers: Sequence[Offer], words: Vocabulary, now: da
     return replace(found, near=near)
 
 
-def _read(text: str, scopes: Sequence[Scope], words: Vocabulary, now: datetime) -> Reads:
-    question = Question.of(text, words, now, known_words(scopes))
+def _read(text: str, scopes: Sequence[QuestionScope], words: Vocabulary, now: datetime) -> Reads:
+    question = TokenizedQuestion.of(text, words, now, known_words(scopes))
     places = [Here(question, scope) for scope in scopes]
-    found: dict[str, Reading] = {}
+    found: dict[str, QueryReading] = {}
     for here in places:
         for clauses in covers(here):
             for reading in compose(here, clauses):
@@ -82,7 +84,7 @@ def _read(text: str, scopes: Sequence[Scope], words: Vocabulary, now: datetime) 
     return _declined(question, places)
 
 
-def _rank(reading: Reading) -> tuple[bool, int]:
+def _rank(reading: QueryReading) -> tuple[bool, int]:
     """Return the order of readings: the one that names its records first, then, where none does,
     that of the model whose own fields are meant."""
     if reading.named:
@@ -97,12 +99,12 @@ def _rank(reading: Reading) -> tuple[bool, int]:
     return True, sum("." in name for name in names)
 
 
-def _is_better(one: Reading, other: Reading) -> bool:
+def _is_better(one: QueryReading, other: QueryReading) -> bool:
     """Return whether a reading of the same query is more certain."""
     return (one.named, -len(one.notes)) > (other.named, -len(other.notes))
 
 
-def _declined(question: Question, places: Sequence[Here]) -> Reads:
+def _declined(question: TokenizedQuestion, places: Sequence[Here]) -> Reads:
     """Return the words that no clause has, by the model that leaves fewest, and what the rest
     means."""
     tried = [(best_partial(here), here) for here in places]
@@ -122,7 +124,7 @@ def _is_spoken(word: str, words: Vocabulary) -> bool:
     return any(norm in words.spoken or len(norm) == 1 for norm in phrase_of(word)[:1])
 
 
-def _phrases(question: Question, left: Sequence[int]) -> tuple[str, ...]:
+def _phrases(question: TokenizedQuestion, left: Sequence[int]) -> tuple[str, ...]:
     """Return the words at these positions as typed, neighbours together."""
     runs: list[list[int]] = []
     groups = {question.tokens[i].group for i in left}
@@ -140,14 +142,19 @@ def _understood(here: Here, clauses: Sequence[Clause]) -> QueryDSL | None:
     return next((reading.query for reading in compose(here, kept)), None)
 
 
-def _near(unread: Sequence[str], scopes: Sequence[Scope], words: Vocabulary) -> dict[str, str]:
+def _near(
+    unread: Sequence[str], scopes: Sequence[QuestionScope], words: Vocabulary
+) -> dict[str, str]:
     """Return for each unread word the known one that it resembles, in names and values."""
     pool = _spellings(words)
     for scope in scopes:
         names = (*scope.schema.names, *(one.shown for one in scope.own))
         for word in (word for name in names for word in name.replace("_", " ").split()):
             pool |= {word.casefold(): word, f"{word.casefold()}s": f"{word}s"}
-        for each in (scope, *(Scope(related, words) for related in scope.offer.related.values())):
+        for each in (
+            scope,
+            *(QuestionScope(related, words) for related in scope.offer.related.values()),
+        ):
             pool |= _spelled_values(each)
     known = list(pool)
     meant = {text: nearest(text.casefold(), known) for text in unread}
@@ -155,7 +162,7 @@ def _near(unread: Sequence[str], scopes: Sequence[Scope], words: Vocabulary) -> 
     return dict(list(found.items())[:MOST_NEAR])
 
 
-def _spelled_values(scope: Scope) -> dict[str, str]:
+def _spelled_values(scope: QuestionScope) -> dict[str, str]:
     texts = [one for one in scope.own if one.kind == "text" and not one.long]
     values = (each for one in texts for each in known_values(scope, one).items())
     return {" ".join(phrase): known[0] for phrase, known in values if phrase[0]}
@@ -172,7 +179,7 @@ def _spellings(words: Vocabulary) -> dict[str, str]:
     }
 
 
-def explain(reads: Reads, teller: Teller, offers: Sequence[Offer]) -> str:
+def explain(reads: Reads, teller: Teller, offers: Sequence[OfferedModel]) -> str:
     """Return why a question was not answered, as sentences for readers."""
     say, parts = teller.say, []
     if reads.unread:
@@ -190,7 +197,7 @@ def explain(reads: Reads, teller: Teller, offers: Sequence[Offer]) -> str:
     return " ".join(parts)
 
 
-def notes_of(reading: Reading, teller: Teller, schema: Schema) -> list[str]:
+def notes_of(reading: QueryReading, teller: Teller, schema: Schema) -> list[str]:
     """Return what is not certain of a reading, as sentences for readers."""
     title = schema.fields.get(schema.title)
     field = title.shown if title else schema.name

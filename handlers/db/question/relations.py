@@ -11,7 +11,7 @@ from groundhook.handlers.db.model.schema import Field, Relation
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions, listed
 from groundhook.handlers.db.question.numbers import bounds
-from groundhook.handlers.db.question.scope import Scope
+from groundhook.handlers.db.question.scope import QuestionScope
 
 COUNTED = frozenset({"=", "<", "<=", ">", ">="})
 MOST_INNER = 4  # conditions on related records
@@ -75,7 +75,7 @@ def within(here: Here, relation: Relation) -> Here:
     key = ("within", relation.name)
     if key not in here._kept:
         offer = here.scope.offer.related[relation.name]
-        scope = Scope(offer, here.scope.words, f"{relation.name}.")
+        scope = QuestionScope(offer, here.scope.words, f"{relation.name}.")
         here._kept[key] = Here(here.question, scope, relation.many)
     found: Here = here._kept[key]
     return found

@@ -23,7 +23,7 @@ Counts = Mapping[str, Mapping[str, int]]  # by field, sampled values with their 
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedModel:
     """A model that a question may be about. `samples` are values of its fields with their number of
     rows, `looked_up` the values that the question names; `related` are the models of its
     relations."""
@@ -31,15 +31,15 @@ class Offer:
     schema: Schema
     samples: Counts
     looked_up: Mapping[str, Collection[str]] = field(default_factory=dict)
-    related: Mapping[str, Offer] = field(default_factory=dict)
+    related: Mapping[str, OfferedModel] = field(default_factory=dict)
 
 
 @dataclass
-class Scope:
+class QuestionScope:
     """A model as questions speak of it. Within a relation `path` is its name with a dot, which
     begins the names of all fields."""
 
-    offer: Offer
+    offer: OfferedModel
     words: Vocabulary
     path: str = ""
     fields: dict[Phrase, list[Field]] = field(default_factory=dict)
@@ -247,7 +247,7 @@ class Scope:
                 self._add(self.relations, stems[:-1] if stems[-1:] == ("id",) else (), relation)
             for called in names:
                 self._add(self.relations, self.words.stems(called), relation)
-            scope = Scope(related, self.words, f"{name}.")
+            scope = QuestionScope(related, self.words, f"{name}.")
             if relation.many:
                 continue
             taken = {*self.fields, *self.nouns, *self.relations}

@@ -18,7 +18,7 @@ from groundhook.core.types.query_language import (
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field, Schema, route
 from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDSL, model_named
-from groundhook.handlers.db.question.language_file import Sentences
+from groundhook.handlers.db.question.language_file import ReadingSentences
 
 MOST_LISTED = 8  # values of a condition that are written out
 OPS = {"!=": "≠", ">=": "≥", "<=": "≤", "not in": "≠", "in": "="}
@@ -29,7 +29,7 @@ class Teller:
     """Writes queries on some models in one language."""
 
     schemas: Mapping[str, Schema]
-    say: Sentences
+    say: ReadingSentences
 
     def sentence(self, dsl: QueryDSL) -> str:
         """Return the query as a sentence: "number of Invoice records where Country = Norway"."""

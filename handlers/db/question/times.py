@@ -10,12 +10,12 @@ from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question import dates
 from groundhook.handlers.db.question.clauses import Clause, Here
-from groundhook.handlers.db.question.dates import Span
+from groundhook.handlers.db.question.dates import TimeSpan
 from groundhook.handlers.db.question.language_file import TimeUnit, Which
-from groundhook.handlers.db.question.question import Question
+from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.scope import TIMES
 
-Ends = list[tuple[Span, int]]
+Ends = list[tuple[TimeSpan, int]]
 LAST_DAY, DECADE, HALF = 31, 10, 6
 QUARTER = 3
 QUARTERS = ("q1", "q2", "q3", "q4")
@@ -50,7 +50,7 @@ def _time_fields(here: Here, i: int) -> list[tuple[int, Field]]:
     return found + [(end, one) for end, one in years if here.scope.is_kind(one, "year")]
 
 
-def _said_in_name(question: Question, end: int) -> str:
+def _said_in_name(question: TokenizedQuestion, end: int) -> str:
     """Return the relation that a name ends with: "with us since"."""
     said = [relation for stop, relation in question.all(end - 1, "date_relations") if stop == end]
     return str(said[0]) if said else "during"
@@ -79,7 +79,7 @@ def _bounded(here: Here, i: int, one: Field | None, plain: str = "during") -> It
 
 
 def _own_dates(
-    here: Here, relation: str, question: Question, start: int, end: int, *, bare: bool
+    here: Here, relation: str, question: TokenizedQuestion, start: int, end: int, *, bare: bool
 ) -> list[Field]:
     """Return the fields of a time for which no field is named: a year alone is of one with years,
     and who joined "since 2020" is a member since then."""
@@ -92,7 +92,7 @@ def _own_dates(
     return years or begun or scope.day
 
 
-def _is_years(question: Question, start: int, end: int) -> bool:
+def _is_years(question: TokenizedQuestion, start: int, end: int) -> bool:
     """Return whether a time is a year alone, or several: "2015 to 2018"."""
     numbers = [token for token in question.tokens[start:end] if token.kind == "number"]
     decades = question.words.file.dates.decades
@@ -105,13 +105,13 @@ def _is_years(question: Question, start: int, end: int) -> bool:
     return bool(numbers) and joined and all(dates.is_year(token.number) for token in numbers)
 
 
-def _fitting(here: Here, span: Span, field: Field) -> Span:
+def _fitting(here: Here, span: TimeSpan, field: Field) -> TimeSpan:
     """Return a time without a year in the next year where that is nearer, of dates ahead."""
     ahead = span.yearless and here.scope.is_kind(field, "ahead")
     return dates.nearest(here.question.now, span) if ahead else span
 
 
-def _conditions(field: Field, relation: str, span: Span) -> tuple[Where, ...]:
+def _conditions(field: Field, relation: str, span: TimeSpan) -> tuple[Where, ...]:
     if field.kind not in TIMES:
         first, last = span.start.year, span.end.year - 1
         if dates.years(span.start, first, last - first + 1) != replace(span, yearless=False):
@@ -149,7 +149,7 @@ def _conditions(field: Field, relation: str, span: Span) -> tuple[Where, ...]:
 # -------------------------------------------------------------------------------------------- times
 
 
-def spans(question: Question, i: int) -> Ends:
+def spans(question: TokenizedQuestion, i: int) -> Ends:
     """Return the times at a position, the longest alone."""
     if i >= len(question):
         return []
@@ -158,13 +158,13 @@ def spans(question: Question, i: int) -> Ends:
     return list(dict.fromkeys(each for each in found if each[1] == longest))
 
 
-def _simple(question: Question, i: int) -> Ends:
+def _simple(question: TokenizedQuestion, i: int) -> Ends:
     starts = question.past(i, "articles", "date_definite")
     found = [each for start in dict.fromkeys(starts) for each in _absolute(question, start)]
     return [*found, *_counted(question, i), *_ago(question, i)]
 
 
-def _ranges(question: Question, i: int) -> Ends:
+def _ranges(question: TokenizedQuestion, i: int) -> Ends:
     """ "between March and May 2025", "2019 to 2021", "10 to 20 March"."""
     found: Ends = []
     starts = [end for end, _ in question.all(i, "between")]
@@ -176,11 +176,13 @@ def _ranges(question: Question, i: int) -> Ends:
                 for last, stop in _simple(question, at):
                     begin = _same_year(question, first, last)
                     if begin.start < last.end:
-                        found.append((Span(begin.start, last.end, yearless=last.yearless), stop))
+                        found.append(
+                            (TimeSpan(begin.start, last.end, yearless=last.yearless), stop)
+                        )
     return found
 
 
-def _days_before(question: Question, i: int) -> Ends:
+def _days_before(question: TokenizedQuestion, i: int) -> Ends:
     """The "10" of "10 to 20 March"."""
     if not (day := _day_number(question, i)):
         return []
@@ -188,21 +190,21 @@ def _days_before(question: Question, i: int) -> Ends:
         for last, _ in _day_month(question, at):
             if day[0] <= last.start.day:
                 start = last.start.replace(day=day[0])
-                return [(Span(start, last.end, yearless=last.yearless), day[1])]
+                return [(TimeSpan(start, last.end, yearless=last.yearless), day[1])]
     return []
 
 
-def _same_year(question: Question, first: Span, last: Span) -> Span:
+def _same_year(question: TokenizedQuestion, first: TimeSpan, last: TimeSpan) -> TimeSpan:
     """Return the begin of a range in the year of its end: "January and March 2026"."""
     if not first.yearless or last.start < question.now.replace(month=1, day=1) or not first:
         year = last.start.year if first.yearless else first.start.year
         if first.yearless:
             start = first.start.replace(year=year)
-            return Span(start if start < last.end else start.replace(year=year - 1), first.end)
+            return TimeSpan(start if start < last.end else start.replace(year=year - 1), first.end)
     return first
 
 
-def _absolute(question: Question, i: int) -> Ends:
+def _absolute(question: TokenizedQuestion, i: int) -> Ends:
     if i >= len(question):
         return []
     now, token, found = question.now, question.tokens[i], []
@@ -233,7 +235,7 @@ def _absolute(question: Question, i: int) -> Ends:
     return [*found, *_day_month(question, i), *_parts_of_years(question, i)]
 
 
-def _day_month(question: Question, i: int) -> Ends:
+def _day_month(question: TokenizedQuestion, i: int) -> Ends:
     """ "5 March 2026", "March 5", "the 5th of March"."""
     found: Ends = []
     places = []
@@ -256,7 +258,7 @@ def _day_month(question: Question, i: int) -> Ends:
     return found
 
 
-def _parts_of_years(question: Question, i: int) -> Ends:
+def _parts_of_years(question: TokenizedQuestion, i: int) -> Ends:
     """ "third quarter of 2025", "Q2 2025", "first half of 2026"."""
     found: Ends = []
     parts = [
@@ -279,7 +281,7 @@ def _parts_of_years(question: Question, i: int) -> Ends:
     return found
 
 
-def _year_behind(question: Question, i: int) -> tuple[int | None, int]:
+def _year_behind(question: TokenizedQuestion, i: int) -> tuple[int | None, int]:
     for at in [*(end for end, _ in question.all(i, "of")), i + question.is_mark(i, ","), i]:
         for start in question.past(at, "date_relations"):
             if year := _year(question, start):
@@ -287,7 +289,7 @@ def _year_behind(question: Question, i: int) -> tuple[int | None, int]:
     return None, i
 
 
-def _year(question: Question, i: int) -> int:
+def _year(question: TokenizedQuestion, i: int) -> int:
     token = question.tokens[i] if i < len(question) else None
     plain = token is not None and token.kind == "number" and token.norm.isdecimal()
     if token is None or not plain or len(token.norm) != 4 or token.money:
@@ -295,7 +297,7 @@ def _year(question: Question, i: int) -> int:
     return int(token.number) if dates.is_year(token.number, dates.OLDEST_YEAR) else 0
 
 
-def _day_number(question: Question, i: int) -> tuple[int, int] | None:
+def _day_number(question: TokenizedQuestion, i: int) -> tuple[int, int] | None:
     token = question.tokens[i] if i < len(question) else None
     if token is None or token.kind != "number" or not token.norm.isdecimal() or token.money:
         return None
@@ -305,7 +307,7 @@ def _day_number(question: Question, i: int) -> tuple[int, int] | None:
     return int(token.number), i + 1 + ordinal
 
 
-def _counted(question: Question, i: int) -> Ends:
+def _counted(question: TokenizedQuestion, i: int) -> Ends:
     """ "last month", "the next 7 days", "this Friday"; in some languages "month last"."""
     found: Ends = []
     at = max((end for end, _ in question.all(i, "date_definite")), default=i)
@@ -322,7 +324,7 @@ def _counted(question: Question, i: int) -> Ends:
     return found
 
 
-def _units(question: Question, i: int) -> Iterator[tuple[int, str]]:
+def _units(question: TokenizedQuestion, i: int) -> Iterator[tuple[int, str]]:
     """Yield the ends of the times that some languages put before "last"."""
     yield from question.all(i, "date_units")
     for key in ("date_months", "date_weekdays", "date_seasons"):
@@ -331,7 +333,7 @@ def _units(question: Question, i: int) -> Iterator[tuple[int, str]]:
         yield length[2], length[1]
 
 
-def _period(question: Question, i: int, which: Which) -> Ends:
+def _period(question: TokenizedQuestion, i: int, which: Which) -> Ends:
     now, found = question.now, []
     length = duration(question, i)
     if length and (length[0] > 1 or which in ("rolling", "counted")):
@@ -354,7 +356,7 @@ def _period(question: Question, i: int, which: Which) -> Ends:
     return found
 
 
-def duration(question: Question, i: int) -> tuple[int, TimeUnit, int] | None:
+def duration(question: TokenizedQuestion, i: int) -> tuple[int, TimeUnit, int] | None:
     """Return the number, the unit and the end of a length of time: "3 months", "a fortnight"."""
     for at in question.past(i, "articles"):
         for end, (count, unit) in question.all(at, "date_lengths"):
@@ -369,7 +371,7 @@ def duration(question: Question, i: int) -> tuple[int, TimeUnit, int] | None:
     return None
 
 
-def _ago(question: Question, i: int) -> Ends:
+def _ago(question: TokenizedQuestion, i: int) -> Ends:
     """ "3 weeks ago", "vor 3 Wochen"."""
     length = duration(question, i)
     if length is None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from groundhook.core.errors import ConfigError, SourceNotConfigured, suggestion
 from groundhook.core.types.base import dotted, validation_problems
-from groundhook.handlers.db.question.language_file import LanguageFile, Word, Words, words_in
+from groundhook.handlers.db.question.language_file import LanguageFile, Word, _Words, words_in
 from groundhook.handlers.db.question.tokens import phrase_of
 
 FOLDER = files("groundhook.handlers.db.question")
@@ -34,7 +34,7 @@ class Vocabulary:
     phrases: Mapping[Phrase, tuple[Word, ...]]
     longest: Mapping[str, int]
     spoken: frozenset[str]
-    kinds: Mapping[str, Words]
+    kinds: Mapping[str, _Words]
     persons: frozenset[str]
 
     def stem(self, word: str) -> str:
@@ -48,7 +48,7 @@ class Vocabulary:
 
 
 @lru_cache(maxsize=20_000)
-def _strip_ending(word: str, endings: tuple[tuple[str, str], ...], kept: Words) -> str:
+def _strip_ending(word: str, endings: tuple[tuple[str, str], ...], kept: _Words) -> str:
     if len(word) > SHORTEST_STEM and not word.endswith(kept):
         for ending, instead in endings:
             if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_STEM:

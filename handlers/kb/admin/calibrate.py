@@ -28,7 +28,7 @@ from groundhook.handlers.kb.store.points import headings_before
 from groundhook.handlers.kb.store.port import FullDocument, Passage, VectorStore
 
 Cosines = npt.NDArray[np.float32]
-Progress = Callable[[int, int, str], None]  # questions done, of how many, the document
+_Progress = Callable[[int, int, str], None]  # questions done, of how many, the document
 
 # Similarities that a curve gives to the balanced threshold and to the median of the related pairs.
 AT_BALANCE, AT_RELATED = 0.27, 0.87
@@ -137,7 +137,7 @@ async def calibrate(
     *,
     questions: Sequence[CalibrationQuestion] | None = None,
     max_questions: int = 100,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> Calibration:
     """Measure with `questions`, or with at most `max_questions` taken from the documents. If
     `questions` has no off-topic ones, the built-in ones are used. Raises UsageError if there are
@@ -223,7 +223,7 @@ def _sample_passages(
 
 
 def _report_pairs(
-    progress: Progress | None, pairs: Sequence[_Pair], *, total: int
+    progress: _Progress | None, pairs: Sequence[_Pair], *, total: int
 ) -> Iterator[_Pair]:
     """Yield the pairs, and report each before it is measured."""
     for number, pair in enumerate(pairs):

@@ -43,8 +43,8 @@ _LONGEST_LINE = 64 << 20  # characters
 _PASSAGE = tuple(field.name for field in fields(Passage) if field.name != "vector")
 _SETTINGS = TypeAdapter(CollectionSettings)
 
-Counted = Annotated[int, Field(ge=0, le=LARGEST)]
-Scalar = str | int | FiniteFloat | bool
+_Counted = Annotated[int, Field(ge=0, le=LARGEST)]
+_Scalar = str | int | FiniteFloat | bool
 
 
 class _Line(BaseModel):
@@ -62,8 +62,8 @@ class _Head(_Line):
     passages: int = Field(ge=1)
     tenant: str = ""
     url: str = ""
-    bytes: Counted = 0
-    fields: dict[str, Scalar | list[Scalar]] = {}
+    bytes: _Counted = 0
+    fields: dict[str, _Scalar | list[_Scalar]] = {}
     source: str = ""
 
 
@@ -75,13 +75,13 @@ class _Piece(_Line):
     text: str
     vector: str
     heading: str = ""
-    page: Counted = 0
-    start: Counted = 0
-    end: Counted = 0
+    page: _Counted = 0
+    start: _Counted = 0
+    end: _Counted = 0
     gap: str = ""
 
 
-Kind = TypeVar("Kind", bound=_Line)
+_Kind = TypeVar("_Kind", bound=_Line)
 
 
 def header(collection: str, settings: CollectionSettings) -> str:
@@ -230,7 +230,7 @@ class ExportReader:
             raise self._not_exported(f"'vector' should have {bytes_wanted // 4} finite numbers")
         return Passage(**{**dict(piece), "vector": vector})
 
-    def _line(self, kind: type[Kind], values: Mapping[str, Any]) -> Kind:
+    def _line(self, kind: type[_Kind], values: Mapping[str, Any]) -> _Kind:
         try:
             return kind.model_validate(values)
         except ValidationError as exc:

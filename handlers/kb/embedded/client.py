@@ -29,20 +29,20 @@ from groundhook.handlers.kb.embedded.manifest import has_languages
 from groundhook.handlers.kb.store.messages import as_mapping, dump_question
 from groundhook.handlers.kb.store.port import (
     PROTOCOL,
-    Answer,
     CollectionSettings,
     CollectionUsage,
     DocumentRecord,
-    Evidence,
     FullDocument,
     Hit,
     LanguageShare,
     MatchingDocument,
-    Outcome,
     Passage,
     PassageOrdinals,
-    Question,
+    PutOutcome,
+    SearchEvidence,
     StoreProgress,
+    VectorAnswer,
+    VectorQuestion,
 )
 
 _NAME = "the knowledge base's worker"
@@ -78,7 +78,7 @@ class KBClient:
         *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
-    ) -> list[Outcome]:
+    ) -> list[PutOutcome]:
         if not documents:
             return []
         sent = [
@@ -94,23 +94,23 @@ class KBClient:
             "documents": sent,
             "reserve_bytes": reserve_bytes,
         }
-        outcomes: list[Outcome] = await self._ask("put", body, progress)
+        outcomes: list[PutOutcome] = await self._ask("put", body, progress)
         return outcomes
 
     async def search(
-        self, collection: str, settings: CollectionSettings, question: Question, /
-    ) -> Answer:
+        self, collection: str, settings: CollectionSettings, question: VectorQuestion, /
+    ) -> VectorAnswer:
         [answer] = await self.search_many(collection, settings, [question])
         return answer
 
     async def search_many(
-        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
-    ) -> list[Answer]:
+        self, collection: str, settings: CollectionSettings, questions: Sequence[VectorQuestion], /
+    ) -> list[VectorAnswer]:
         sent = [dump_question(question) for question in questions]
         body = {"collection": collection, "settings": as_mapping(settings), "questions": sent}
         found = await self._ask("search", body)
         if found is None:
-            return [Answer(exists=False)] * len(sent)
+            return [VectorAnswer(exists=False)] * len(sent)
         return [_parse_answer(raw) for raw in found]
 
     async def passages(
@@ -398,11 +398,11 @@ class KBClient:
         return code
 
 
-def _parse_answer(raw: Mapping[str, Any]) -> Answer:
+def _parse_answer(raw: Mapping[str, Any]) -> VectorAnswer:
     languages = {name: LanguageShare(*values) for name, values in raw["languages"].items()}
-    evidence = raw["evidence"] and Evidence(*raw["evidence"])
+    evidence = raw["evidence"] and SearchEvidence(*raw["evidence"])
     parsed = {"hits": _parse_hits(raw["hits"]), "languages": languages, "evidence": evidence}
-    return Answer(**{**raw, **parsed})
+    return VectorAnswer(**{**raw, **parsed})
 
 
 def _parse_hits(raw: Sequence[Any]) -> tuple[Hit, ...]:

@@ -37,16 +37,16 @@ from groundhook.handlers.kb.store.checks import (
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import (
     MOST_PASSAGES,
-    Answer,
     CollectionSettings,
     CollectionUsage,
     DocumentRecord,
     FullDocument,
     Hit,
     MatchingDocument,
-    Outcome,
     PassageOrdinals,
-    Question,
+    PutOutcome,
+    VectorAnswer,
+    VectorQuestion,
 )
 
 # New points after which a collection is optimised again, and the least share of all points that
@@ -239,7 +239,7 @@ class Collection:
                 f" {exc.strerror}"
             ) from exc
 
-    def put(self, *documents: FullDocument) -> Generator[int, None, list[Outcome]]:
+    def put(self, *documents: FullDocument) -> Generator[int, None, list[PutOutcome]]:
         """Store documents in place of their last versions. Yields the number of passages written
         after each batch, so that other requests are answered. Searches see all documents of the
         call from the same moment on. One call at a time."""
@@ -266,7 +266,7 @@ class Collection:
         self.sweep()
         return ["replaced" if each else "added" for each in replaced]
 
-    def search(self, question: Question) -> Answer:
+    def search(self, question: VectorQuestion) -> VectorAnswer:
         refuse_without_tenant(self.id, self.settings, question.tenant)
         page, answer = self._search.page(question)
         return replace(answer, hits=self._hits_of(page, vectors=question.vectors))

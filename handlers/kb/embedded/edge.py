@@ -39,7 +39,7 @@ from groundhook.handlers.kb.store.points import (
 from groundhook.handlers.kb.store.port import CollectionSettings
 
 ORDINALS = 20  # bits of a point id for the place in the document
-Vector = Any  # floats: the engine takes any sequence of them, although its stubs name lists
+_Vector = Any  # floats: the engine takes any sequence of them, although its stubs name lists
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Rankings:
 @dataclass(frozen=True)
 class NewPoint:
     id: int
-    vector: Vector
+    vector: _Vector
     words: SparseVector
     payload: dict[str, Any]
 
@@ -183,7 +183,7 @@ class Shard:
 
     def rank(
         self,
-        vector: Vector,
+        vector: _Vector,
         words: SparseVector | None,
         *,
         limit: int,
@@ -215,7 +215,7 @@ class Shard:
 
     def nearest(
         self,
-        vector: Vector,
+        vector: _Vector,
         *,
         limit: int,
         least: Mapping[str, float],
@@ -272,7 +272,7 @@ class Shard:
                 )
             ]
 
-    def cosines(self, vector: Vector, ids: Collection[int]) -> dict[int, float]:
+    def cosines(self, vector: _Vector, ids: Collection[int]) -> dict[int, float]:
         """Return the cosines of these passages and a question."""
         if not ids:
             return {}

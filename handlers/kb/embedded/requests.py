@@ -28,12 +28,12 @@ from groundhook.handlers.kb.store.port import (
     PROTOCOL,
     CollectionSettings,
     FullDocument,
-    Outcome,
     Passage,
+    PutOutcome,
 )
 
 
-class Requests:
+class WorkerRequests:
     """Answers requests. Searches are answered where they arrive; documents are stored one at a time
     for each collection, giving way to searches between batches."""
 
@@ -103,7 +103,7 @@ class Requests:
             self.busy -= 1
             self.last_at = time.monotonic()
 
-    async def _put(self, connection: WorkerConnection, body: Any) -> list[Outcome]:
+    async def _put(self, connection: WorkerConnection, body: Any) -> list[PutOutcome]:
         name, settings = body["collection"], CollectionSettings(**body["settings"])
         documents = [_parse_document(raw) for raw in body["documents"]]
         total = self._refuse_full_disk(documents, body["reserve_bytes"])
@@ -124,7 +124,7 @@ class Requests:
                     )
                 await anyio.lowlevel.checkpoint()
         except StopIteration as end:
-            outcomes: list[Outcome] = end.value
+            outcomes: list[PutOutcome] = end.value
             return outcomes
         except StorageError:
             # After a failed write the engine's state is unknown: it is read from the disk again.

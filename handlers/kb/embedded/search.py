@@ -17,7 +17,7 @@ from groundhook.handlers.kb.embedded.point_cache import PointCache
 from groundhook.handlers.kb.ranking import certainty, fusion, names
 from groundhook.handlers.kb.ranking.scale import Scale
 from groundhook.handlers.kb.store import paging
-from groundhook.handlers.kb.store.port import EVERY, Answer, Question
+from groundhook.handlers.kb.store.port import EVERY, VectorAnswer, VectorQuestion
 
 _MATCHED = 512  # passages whose words are remembered: those that match best
 _RARE = 65_536  # words whose rarity is remembered
@@ -42,7 +42,7 @@ class Search:
     def _shard(self) -> Shard:
         return self._current()
 
-    def page(self, question: Question) -> tuple[Mapping[int, float], Answer]:
+    def page(self, question: VectorQuestion) -> tuple[Mapping[int, float], VectorAnswer]:
         """Return the passages of a question's page with their similarities, best first, and the
         answer without its hits."""
         if not self._manifest.divided:  # every passage is a document
@@ -69,7 +69,7 @@ class Search:
         enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
         fused_matches = {id: cosines[id] for id in enough}
         page = self._page(question, scale, groups, languages, fused_matches)
-        return page.found, Answer(
+        return page.found, VectorAnswer(
             candidates=len(order),
             below=len(order) - len(enough),
             total=page.total,
@@ -82,12 +82,12 @@ class Search:
 
     def _page(
         self,
-        question: Question,
+        question: VectorQuestion,
         scale: Scale,
-        groups: Sequence[fusion.Group],
+        groups: Sequence[fusion.LanguageGroup],
         languages: Sequence[str],
         fused: Mapping[int, float],
-    ) -> paging.Page[int]:
+    ) -> paging.PassagePage[int]:
         """Return the page. Where the list of a language was cut off, its passages are counted, and
         read only if the page needs more than were fused."""
         least, pool = question.least_cosine, paging.pool_size(question)
@@ -125,7 +125,7 @@ class Search:
             nearest |= scale.similarities(at, scores(points))
         return paging.make_page(fused, nearest, question, _generation, whole=whole)
 
-    def _count(self, question: Question) -> int:
+    def _count(self, question: VectorQuestion) -> int:
         """Count all passages that a question may find, or its documents if it wants one passage of
         each."""
         if question.tenant is None and question.filter is None and not question.groups:
@@ -203,9 +203,9 @@ class Search:
         scale: Scale,
         words: SparseVector,
         rarity: Mapping[int, fusion.Rarity],
-    ) -> list[fusion.Group]:
+    ) -> list[fusion.LanguageGroup]:
         return [
-            fusion.Group(
+            fusion.LanguageGroup(
                 dense=scale.similarities(at, found.dense),
                 words=found.words,
                 weight=self._weight(words, rarity, found.words),
@@ -222,7 +222,7 @@ class Search:
         [tokens] = self._tokens.of([min(id for id, score in found.items() if score == highest)])
         return fusion.weight_of_words(words, rarity, tokens)
 
-    def _cosines(self, groups: Sequence[fusion.Group], scale: Scale) -> dict[int, float]:
+    def _cosines(self, groups: Sequence[fusion.LanguageGroup], scale: Scale) -> dict[int, float]:
         """Return the similarities of all passages that a ranking lists."""
         cosines = _nearest(groups)
         places: dict[int, int] = {}
@@ -233,7 +233,7 @@ class Search:
         return cosines | {id: scale.similarity(places[id], one) for id, one in measured.items()}
 
 
-def _nearest(groups: Sequence[fusion.Group]) -> dict[int, float]:
+def _nearest(groups: Sequence[fusion.LanguageGroup]) -> dict[int, float]:
     return {id: one for group in groups for id, one in group.dense.items()}
 
 

@@ -31,7 +31,7 @@ import portalocker
 
 from groundhook.core.workers import close_inherited
 from groundhook.handlers.kb.embedded.folder import identity
-from groundhook.handlers.kb.embedded.requests import Requests
+from groundhook.handlers.kb.embedded.requests import WorkerRequests
 
 LISTENS, FAILED, BUSY, KILLED = 0, 1, 3, 4
 # The system's limit is 108 bytes, of which some systems use a few themselves.
@@ -46,7 +46,7 @@ async def serve(folder: Path, lock: IO[bytes], listener: socket.socket, idle_s: 
     """Serve until idle, until stopped, or until the state folder is deleted."""
     gc.freeze()  # so that garbage collection, which stops searches, skips the imported modules
     async with anyio.create_task_group() as tasks:
-        requests = Requests(folder, tasks)
+        requests = WorkerRequests(folder, tasks)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, requests.stopped.set)
         tasks.start_soon(requests.optimiser.run)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
 from groundhook.handlers.kb.embedders.service import (
-    Access,
-    Kind,
-    RequestFailed,
+    EmbedderAccess,
+    EmbeddingRequestFailed,
+    InputKind,
     Vectors,
     malformed_error,
     one_line,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LARGEST_VECTOR = 256 * 1024  # bytes of JSON; the largest models have 8192 numbers of 20 characters
 
 
-class Endpoint:
+class EmbeddingEndpoint:
     """A `Service`. `prefixes` precede questions and documents, for models that were trained with
     them; `sized`: requests contain `dimensions`."""
 
@@ -39,12 +39,12 @@ class Endpoint:
 
     def __init__(
         self,
-        access: Access,
+        access: EmbedderAccess,
         *,
         model: str,
         dimensions: int,
         sized: bool,
-        prefixes: Mapping[Kind, str],
+        prefixes: Mapping[InputKind, str],
     ) -> None:
         self._access = access
         self._model = model
@@ -52,7 +52,7 @@ class Endpoint:
         self._prefixes = prefixes
         self._client: httpx2.AsyncClient | None = None
 
-    async def embed(self, texts: Sequence[str], kind: Kind, timeout_s: float, /) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: InputKind, timeout_s: float, /) -> Vectors:
         import httpx2
 
         prefix = self._prefixes.get(kind, "")
@@ -71,9 +71,9 @@ class Endpoint:
             ) as response:
                 content = await self._read_bounded(response, LARGEST_VECTOR * (len(texts) + 1))
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as exc:
-            raise RequestFailed(0, one_line(exc) or exc.__class__.__name__) from exc
+            raise EmbeddingRequestFailed(0, one_line(exc) or exc.__class__.__name__) from exc
         if response.status_code != 200:
-            raise RequestFailed(
+            raise EmbeddingRequestFailed(
                 response.status_code, _error_text(content), retry_after_s(response.headers)
             )
         try:
@@ -107,7 +107,7 @@ class Endpoint:
         return self._client
 
 
-def vectors(answer: Any, access: Access) -> Vectors:
+def vectors(answer: Any, access: EmbedderAccess) -> Vectors:
     """Return the vectors of an answer in the order of the texts, which the answer need not have.
     Raises SourceMalformed."""
     with translate_malformed(access):

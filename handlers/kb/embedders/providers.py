@@ -11,9 +11,14 @@ from groundhook.core.errors import ConfigError
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.embedders.curve import Curve, curve_of
-from groundhook.handlers.kb.embedders.endpoint import Endpoint
-from groundhook.handlers.kb.embedders.service import Access, Kind, Limits, ServiceEmbedder
-from groundhook.handlers.kb.embedders.voyage import Voyage
+from groundhook.handlers.kb.embedders.endpoint import EmbeddingEndpoint
+from groundhook.handlers.kb.embedders.service import (
+    EmbedderAccess,
+    EmbeddingLimits,
+    InputKind,
+    ServiceEmbedder,
+)
+from groundhook.handlers.kb.embedders.voyage import VoyageEmbeddings
 
 OPENAI, VOYAGE = "https://api.openai.com/v1", "https://api.voyageai.com/v1"
 _VARIABLES = {"openai": "OPENAI_API_KEY", "voyage": "VOYAGE_API_KEY"}
@@ -24,9 +29,9 @@ _DEFAULTS = {"openai": "text-embedding-3-small", "voyage": "voyage-3.5"}
 # 8,192 in a text. https://docs.voyageai.com/docs/embeddings: 1,000 texts, 120,000 tokens for the
 # most restricted models. https://docs.voyageai.com/docs/contextualized-chunk-embeddings: 32,000
 # tokens for the passages of a document.
-_OPENAI_LIMITS = Limits(texts=256, tokens=100_000, text_bytes=16_000)
-_VOYAGE_LIMITS = Limits(texts=256, tokens=60_000, text_bytes=100_000)
-_CONTEXT_LIMITS = Limits(texts=500, tokens=20_000, text_bytes=60_000)
+_OPENAI_LIMITS = EmbeddingLimits(texts=256, tokens=100_000, text_bytes=16_000)
+_VOYAGE_LIMITS = EmbeddingLimits(texts=256, tokens=60_000, text_bytes=100_000)
+_CONTEXT_LIMITS = EmbeddingLimits(texts=500, tokens=20_000, text_bytes=60_000)
 
 _DIMENSIONS = {
     "text-embedding-3-small": 1536,
@@ -57,13 +62,13 @@ def service(
 
 def _access(
     name: str, kind: str, settings: EmbedderSettings, environment: Mapping[str, str], host: str
-) -> Access:
+) -> EmbedderAccess:
     """Return the access to a service, with the configured key or that of the environment. An
     OpenAI-compatible service at another host never gets OpenAI's key, and may need none."""
     variable = "" if settings.host and kind == "openai" else _VARIABLES[kind]
     key = environment.get(variable, "").strip()
     conceal(variable, key)
-    return Access(
+    return EmbedderAccess(
         name=name,
         host=settings.host or host,
         key=settings.key.strip() or key,
@@ -86,11 +91,11 @@ def _openai(
     model = spec.model or _DEFAULTS["openai"]
     access = _access(name, "openai", settings, environment, OPENAI)
     dimensions = _dimensions(name, model, spec)
-    prefixes: dict[Kind, str] = {
+    prefixes: dict[InputKind, str] = {
         "query": settings.query_prefix,
         "document": settings.document_prefix,
     }
-    service = Endpoint(
+    service = EmbeddingEndpoint(
         access,
         model=model,
         dimensions=dimensions,
@@ -106,7 +111,7 @@ def _voyage(
     model = spec.model or _DEFAULTS["voyage"]
     access = _access(name, "voyage", settings, environment, VOYAGE)
     dimensions = _dimensions(name, model, spec)
-    service = Voyage(
+    service = VoyageEmbeddings(
         access, model=model, dimensions=dimensions, sized=_sends_dimensions(settings, spec, model)
     )
     return _embedder(
@@ -120,14 +125,14 @@ def _voyage(
 
 
 def _embedder(
-    service: Endpoint | Voyage,
-    access: Access,
+    service: EmbeddingEndpoint | VoyageEmbeddings,
+    access: EmbedderAccess,
     settings: EmbedderSettings,
-    most: Limits,
+    most: EmbeddingLimits,
     model: str,
     dimensions: int,
 ) -> Embedder:
-    limits = Limits(
+    limits = EmbeddingLimits(
         texts=settings.batch_texts or most.texts,
         tokens=settings.batch_tokens or most.tokens,
         text_bytes=settings.text_bytes or most.text_bytes,

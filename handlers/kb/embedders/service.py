@@ -2,8 +2,8 @@
 
 `ServiceEmbedder` divides texts into requests that the service accepts, sends a few of them
 concurrently, retries temporary failures, keeps a deadline for the whole, and turns every failure
-into one error that names the service. A `Service` makes one request and raises `RequestFailed`; it
-does not retry.
+into one error that names the service. A `Service` makes one request and raises
+`EmbeddingRequestFailed`; it does not retry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.embedders.curve import Curve
 
-Kind = Literal["query", "document"]
+InputKind = Literal["query", "document"]
 Vectors = list[list[float]]
 
 AT_ONCE = 4  # concurrent requests of one call
@@ -40,7 +40,7 @@ _MAY_RECOVER = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class EmbedderAccess:
     """The address, key and timeouts of a service. `name` is its name in the app, `variable` the
     environment variable of its key, `place` the setting with its options."""
 
@@ -60,7 +60,7 @@ class Access:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class EmbeddingLimits:
     """The limits of a request. A text longer than `text_bytes` is cut, since the service would
     refuse it."""
 
@@ -69,7 +69,7 @@ class Limits:
     text_bytes: int
 
 
-class RequestFailed(Exception):
+class EmbeddingRequestFailed(Exception):
     """A request that failed: the status (0: no response), the reason of the service, and how long
     it asks to wait."""
 
@@ -88,7 +88,9 @@ class Service(Protocol):
     @property
     def in_context(self) -> bool: ...
 
-    async def embed(self, texts: Sequence[str], kind: Kind, timeout_s: float, /) -> Vectors: ...
+    async def embed(
+        self, texts: Sequence[str], kind: InputKind, timeout_s: float, /
+    ) -> Vectors: ...
 
     async def aclose(self) -> None: ...
 
@@ -101,8 +103,8 @@ class ServiceEmbedder:
     def __init__(
         self,
         service: Service,
-        access: Access,
-        limits: Limits,
+        access: EmbedderAccess,
+        limits: EmbeddingLimits,
         *,
         model: str,
         dimensions: int,
@@ -126,7 +128,7 @@ class ServiceEmbedder:
     async def embed_documents(self, texts: Sequence[str], /) -> Vectors:
         return await self._embed(texts, "document", self._access.batch_s)
 
-    async def _embed(self, texts: Sequence[str], kind: Kind, budget_s: float) -> Vectors:
+    async def _embed(self, texts: Sequence[str], kind: InputKind, budget_s: float) -> Vectors:
         batches = list(make_batches(texts, self._limits))
         done: dict[int, Vectors] = {}
         waiting = iter(range(len(batches)))
@@ -154,12 +156,12 @@ class ServiceEmbedder:
     async def aclose(self) -> None:
         await self._service.aclose()
 
-    async def _request(self, texts: Sequence[str], kind: Kind, budget_s: float) -> Vectors:
+    async def _request(self, texts: Sequence[str], kind: InputKind, budget_s: float) -> Vectors:
         """Send a request; retry until it succeeds, fails permanently, or the time is up."""
         if self._access.needs_key and not self._access.key:
             raise missing_key_error(self._access)
         sendable_texts = [shorten_text(text, self._limits.text_bytes) for text in texts]
-        last: RequestFailed | None = None
+        last: EmbeddingRequestFailed | None = None
         try:
             with anyio.fail_after(budget_s) as scope:
                 for attempt in range(self._access.retries + 1):
@@ -168,7 +170,7 @@ class ServiceEmbedder:
                             await self._service.embed(sendable_texts, kind, budget_s),
                             len(sendable_texts),
                         )
-                    except RequestFailed as exc:
+                    except EmbeddingRequestFailed as exc:
                         last = exc
                         wait_s = _wait(exc, attempt)
                         late = anyio.current_time() + wait_s >= scope.deadline
@@ -217,7 +219,7 @@ class ServiceEmbedder:
 # ----------------------------------------------------------------------------------------- requests
 
 
-def make_batches(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
+def make_batches(texts: Sequence[str], limits: EmbeddingLimits) -> Iterator[Sequence[str]]:
     """Yield the texts in order, in batches for one request each. A single text may exceed the limit
     of tokens."""
     start = tokens = 0
@@ -241,7 +243,7 @@ def shorten_text(text: str, most_bytes: int) -> str:
 # ------------------------------------------------------------------------------------------- errors
 
 
-def missing_key_error(access: Access) -> SourceNotConfigured:
+def missing_key_error(access: EmbedderAccess) -> SourceNotConfigured:
     return SourceNotConfigured(
         f"the embedding service {access.name!r} has no key",
         hint=(
@@ -252,14 +254,14 @@ def missing_key_error(access: Access) -> SourceNotConfigured:
     )
 
 
-def malformed_error(access: Access, what: str) -> SourceMalformed:
+def malformed_error(access: EmbedderAccess, what: str) -> SourceMalformed:
     return SourceMalformed(
         f"the embedding service {access.name!r} answered with {what}",
         hint=f"{access.place}.host is the base URL of its API",
     )
 
 
-def source_error(failure: RequestFailed, access: Access) -> SourceError:
+def source_error(failure: EmbeddingRequestFailed, access: EmbedderAccess) -> SourceError:
     """Return the error for a failed request."""
     who = f"the embedding service {access.name!r}"
     reason = f": {failure.reason}" if failure.reason else ""
@@ -290,7 +292,7 @@ def source_error(failure: RequestFailed, access: Access) -> SourceError:
     return SourceError(f"{who} failed ({failure.status}){reason}")
 
 
-def _wait(failure: RequestFailed, attempt: int) -> float:
+def _wait(failure: EmbeddingRequestFailed, attempt: int) -> float:
     if failure.wait_s is not None:
         return failure.wait_s
     longest: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0**attempt)
@@ -304,7 +306,7 @@ def one_line(text: object) -> str:
 
 
 @contextmanager
-def translate_malformed(access: Access) -> Iterator[None]:
+def translate_malformed(access: EmbedderAccess) -> Iterator[None]:
     """Raise SourceMalformed for errors while an answer is read."""
     try:
         yield

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from groundhook.core.extras import extra
 from groundhook.core.retry_after import retry_after_s
 from groundhook.handlers.kb.embedders.service import (
-    Access,
-    Kind,
-    RequestFailed,
+    EmbedderAccess,
+    EmbeddingRequestFailed,
+    InputKind,
     Vectors,
     one_line,
     translate_malformed,
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from voyageai.client_async import AsyncClient
 
 
-class Voyage:
+class VoyageEmbeddings:
     """A `Service`. `in_context`: the texts of a call are the passages of one document."""
 
-    def __init__(self, access: Access, *, model: str, dimensions: int, sized: bool) -> None:
+    def __init__(self, access: EmbedderAccess, *, model: str, dimensions: int, sized: bool) -> None:
         self._access = access
         self._model = model
         self._dimensions = dimensions if sized else None
         self.in_context = model.startswith("voyage-context")
 
-    async def embed(self, texts: Sequence[str], kind: Kind, timeout_s: float, /) -> Vectors:
+    async def embed(self, texts: Sequence[str], kind: InputKind, timeout_s: float, /) -> Vectors:
         if self.in_context:
             inputs = [list(texts)] if kind == "document" else [[text] for text in texts]
             return [
@@ -59,7 +59,7 @@ class Voyage:
         """Do nothing: the client opens a connection for each request and keeps none."""
 
     async def _contextual(
-        self, documents: list[list[str]], kind: Kind, timeout_s: float
+        self, documents: list[list[str]], kind: InputKind, timeout_s: float
     ) -> list[Vectors]:
         client = self._new_client(timeout_s)
         with _translating_errors(self._access):
@@ -78,7 +78,7 @@ class Voyage:
 
 
 @contextmanager
-def _translating_errors(access: Access) -> Iterator[None]:
+def _translating_errors(access: EmbedderAccess) -> Iterator[None]:
     """Raise RequestFailed and SourceMalformed for the errors of the client."""
     import aiohttp
     import voyageai.error as errors
@@ -88,14 +88,14 @@ def _translating_errors(access: Access) -> Iterator[None]:
             yield
     except (errors.APIConnectionError, errors.Timeout, aiohttp.ClientError) as exc:
         cause = exc.__cause__ or exc
-        raise RequestFailed(0, one_line(cause) or cause.__class__.__name__) from exc
+        raise EmbeddingRequestFailed(0, one_line(cause) or cause.__class__.__name__) from exc
     except errors.VoyageError as exc:
         status = exc.http_status or 0
         if status == 200:
             with translate_malformed(access):
                 raise ValueError("not JSON") from exc
         headers = {str(name).lower(): str(value) for name, value in dict(exc.headers or {}).items()}
-        raise RequestFailed(status, _error_text(exc), retry_after_s(headers)) from exc
+        raise EmbeddingRequestFailed(status, _error_text(exc), retry_after_s(headers)) from exc
 
 
 def _error_text(exc: Any) -> str:

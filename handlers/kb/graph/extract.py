@@ -30,10 +30,10 @@ from groundhook.core.types.delegation import (
 from groundhook.core.types.uses import ENTITIES
 from groundhook.handlers.kb.graph.names import KINDS, LONGEST, key_of, kind_called
 from groundhook.handlers.kb.graph.rules import (
+    EntityRelation,
     KnownNames,
     Mention,
     PassageEntities,
-    Relation,
     extract,
 )
 
@@ -194,7 +194,7 @@ def extraction_of(answer: EntityAnswer, title: str) -> PassageEntities:
     if about and about not in mentions:
         mentions[about] = Mention(key=about, name=title.strip()[:LONGEST], kind="term")
     links = [
-        Relation(
+        EntityRelation(
             source=key_of(r.source), target=key_of(r.target), words=" ".join(r.relation.split())
         )
         for r in answer.relations

@@ -55,7 +55,7 @@ _BUSY_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class GraphPassage:
     """A passage to enter: its position and its entities."""
 
     ordinal: int
@@ -88,7 +88,12 @@ class GraphFile:
         return self._db is not None or self._path.exists()
 
     def enter(
-        self, tenant: str, document: str, fingerprint: str, title: str, pieces: Sequence[Piece]
+        self,
+        tenant: str,
+        document: str,
+        fingerprint: str,
+        title: str,
+        pieces: Sequence[GraphPassage],
     ) -> None:
         """Enter a version of a document beside its others; one with the same fingerprint is
         replaced."""

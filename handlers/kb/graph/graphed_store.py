@@ -18,21 +18,21 @@ import anyio.to_thread
 
 from groundhook.core.types.fields import Scalar
 from groundhook.core.types.filters import Filter
-from groundhook.handlers.kb.graph.file import GraphFile, Piece
+from groundhook.handlers.kb.graph.file import GraphFile, GraphPassage
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.graph.names import key_of
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     CollectionUsage,
     DocumentRecord,
     FullDocument,
     Hit,
     MatchingDocument,
-    Outcome,
     PassageOrdinals,
-    Question,
+    PutOutcome,
     StoreProgress,
+    VectorAnswer,
+    VectorQuestion,
     VectorStore,
 )
 
@@ -64,7 +64,7 @@ class GraphedStore:
         *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
-    ) -> list[Outcome]:
+    ) -> list[PutOutcome]:
         extraction = self._extractions.get(collection)
         if extraction is None:
             return await self._store.put(
@@ -96,7 +96,7 @@ class GraphedStore:
         found = await extraction.extract(texts, document.title, names)
         names.setdefault(key_of(document.title), (document.title, "term"))
         pieces = [
-            Piece(ordinal=ordinal, passage=passage.passage, extracted=extracted)
+            GraphPassage(ordinal=ordinal, passage=passage.passage, extracted=extracted)
             for ordinal, (passage, extracted) in enumerate(
                 zip(document.passages, found, strict=True)
             )
@@ -160,13 +160,13 @@ class GraphedStore:
         return removed
 
     async def search(
-        self, collection: str, settings: CollectionSettings, question: Question, /
-    ) -> Answer:
+        self, collection: str, settings: CollectionSettings, question: VectorQuestion, /
+    ) -> VectorAnswer:
         return await self._store.search(collection, settings, question)
 
     async def search_many(
-        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
-    ) -> list[Answer]:
+        self, collection: str, settings: CollectionSettings, questions: Sequence[VectorQuestion], /
+    ) -> list[VectorAnswer]:
         return await self._store.search_many(collection, settings, questions)
 
     async def passages(

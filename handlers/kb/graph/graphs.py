@@ -21,10 +21,10 @@ from groundhook.core.types.filters import DOCUMENT, Both, Filter, OneOf
 from groundhook.core.types.search import GraphNode
 from groundhook.handlers.kb.graph.file import GraphFile
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     Hit,
-    Question,
+    VectorAnswer,
+    VectorQuestion,
     VectorStore,
 )
 
@@ -42,7 +42,7 @@ class GraphSearchResult:
     """The result of a search with a graph. `seeds`: entities that the question names; `reached`:
     number of passages that only the graph found; `walk_ms`: time of the walk alone."""
 
-    answer: Answer
+    answer: VectorAnswer
     nodes: tuple[GraphNode, ...] = ()
     seeds: tuple[str, ...] = ()
     entities: int = 0
@@ -86,8 +86,8 @@ class Graphs:
         store: VectorStore,
         spec: CollectionSpec,
         settings: CollectionSettings,
-        question: Question,
-        answer: Answer,
+        question: VectorQuestion,
+        answer: VectorAnswer,
         *,
         least_cosine: float,
     ) -> GraphSearchResult:
@@ -128,7 +128,7 @@ class Graphs:
         store: VectorStore,
         spec: CollectionSpec,
         settings: CollectionSettings,
-        question: Question,
+        question: VectorQuestion,
         places: Sequence[tuple[str, str]],
     ) -> list[Hit]:
         """Return the passages by (document, passage) that the store shows under the tenant and the

@@ -37,7 +37,7 @@ class Mention:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relation:
+class EntityRelation:
     """Two entities, by their keys, that a passage relates. `words` are those between the names, if
     they are few."""
 
@@ -51,7 +51,7 @@ class PassageEntities:
     """The entities and relations of a passage. `about`: the key of the subject of its document."""
 
     mentions: tuple[Mention, ...] = ()
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[EntityRelation, ...] = ()
     about: str = ""
 
 
@@ -92,7 +92,7 @@ def extract(text: str, title: str, known: KnownNames) -> PassageEntities:
     noisy = _capitalises_nouns(sentences)
     counts: Counter[str] = Counter()
     seen: dict[str, tuple[str, str]] = {}
-    relations: dict[Relation, None] = {}
+    relations: dict[EntityRelation, None] = {}
     for sentence in sentences:
         found = _drop_overlaps(
             [
@@ -119,7 +119,7 @@ def extract(text: str, title: str, known: KnownNames) -> PassageEntities:
             for key, count in sorted(merged.items())
         ),
         relations=tuple(
-            Relation(source=source, target=target, words=relation.words)
+            EntityRelation(source=source, target=target, words=relation.words)
             for relation in relations
             if (source := same.get(relation.source, relation.source))
             != (target := same.get(relation.target, relation.target))
@@ -305,7 +305,7 @@ def _drop_overlaps(found: list[_NameMatch] | Iterator[_NameMatch]) -> list[_Name
     return sorted(kept, key=lambda one: one.start)
 
 
-def _find_relations(sentence: str, found: list[_NameMatch]) -> Iterator[Relation]:
+def _find_relations(sentence: str, found: list[_NameMatch]) -> Iterator[EntityRelation]:
     """Yield relations between neighbouring names of a sentence, with the words between them if
     these are few and not all common words."""
     for one, other in pairwise(found):
@@ -314,7 +314,7 @@ def _find_relations(sentence: str, found: list[_NameMatch]) -> Iterator[Relation
             continue
         distinctive = [word for word in between if len(word) > 2 and word.casefold() not in _COMMON]
         words = " ".join(between) if distinctive and len(between) <= 6 else ""
-        yield Relation(source=one.key, target=other.key, words=words)
+        yield EntityRelation(source=one.key, target=other.key, words=words)
 
 
 def _full_names(seen: Mapping[str, tuple[str, str]]) -> dict[str, str]:

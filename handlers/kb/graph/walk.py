@@ -30,7 +30,7 @@ Vector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entity:
+class _GraphEntity:
     key: str
     name: str
     kind: str
@@ -62,7 +62,7 @@ class Graph:
         self.first_passage = first
         frequency = np.bincount(mentions[:, 1], minlength=first)
         self.entities = [
-            Entity(
+            _GraphEntity(
                 key=key,
                 name=name,
                 kind=kind,

@@ -40,14 +40,14 @@ from groundhook.handlers.kb.ingest.build import (
 )
 from groundhook.handlers.kb.ingest.identity import Chosen, choose, moved_notes
 from groundhook.handlers.kb.ingest.parse import FileParser
-from groundhook.handlers.kb.ingest.report import AddReport, Meter, Progress, Tally
+from groundhook.handlers.kb.ingest.report import AddProgress, AddReport, Meter, Tally
 from groundhook.handlers.kb.ingest.sources import (
     FEED,
     MOST_UNREAD,
     File,
     Inputs,
-    Item,
     ItemSupply,
+    PlannedDocument,
     SeenIds,
     find_inputs,
 )
@@ -59,7 +59,7 @@ from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     DocumentRecord,
     FullDocument,
-    Outcome,
+    PutOutcome,
     VectorStore,
 )
 
@@ -165,7 +165,7 @@ class Ingestion:
         embedder: Embedder,
         settings: CollectionSettings,
         request: AddRequest,
-        progress: Progress | None = None,
+        progress: AddProgress | None = None,
     ) -> AddReport:
         """Add the documents and return the report. Raises UsageError, ConfigError for a collection
         that was made with another model or other fields, and StorageError."""
@@ -207,7 +207,7 @@ class Ingestion:
         return replace(report, notes=(*report.notes, *notes))
 
 
-Ready = list[tuple[Item, FullDocument]]
+Ready = list[tuple[PlannedDocument, FullDocument]]
 
 
 @dataclass(kw_only=True)
@@ -217,7 +217,7 @@ class _Add:
 
     store: VectorStore
     collection: str
-    put: Callable[..., Awaitable[list[Outcome]]]
+    put: Callable[..., Awaitable[list[PutOutcome]]]
     builder: DocumentBuilder
     supply: ItemSupply
     tally: Tally
@@ -253,7 +253,7 @@ class _Add:
                     except anyio.BrokenResourceError:
                         return  # the writer failed, and its error ends the add
 
-    async def _find_changed(self, items: Sequence[Item]) -> list[LoadedDocument]:
+    async def _find_changed(self, items: Sequence[PlannedDocument]) -> list[LoadedDocument]:
         """Return the items that are new or changed. Unreadable and unchanged ones are entered in
         the report."""
         loaded: list[LoadedDocument] = []
@@ -334,7 +334,7 @@ class _Add:
     def _report_share(self, cut: ChunkedDocument, share: float, passages: int) -> None:
         self.meter.part(cut.loaded.item, share, passages)
 
-    def _enter_failure(self, item: Item, error: IngestError) -> None:
+    def _enter_failure(self, item: PlannedDocument, error: IngestError) -> None:
         self.tally.note(item, "failed", error=str(error))
         self.meter.part(item, 1)
 

@@ -30,16 +30,16 @@ from groundhook.handlers.kb.embed import (
     without_markup,
 )
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
-from groundhook.handlers.kb.ingest.parse import FileParser, Parsed
+from groundhook.handlers.kb.ingest.parse import FileParser, ParsedDocument
 from groundhook.handlers.kb.ingest.payload import fields_of
-from groundhook.handlers.kb.ingest.sources import FEED, Item, make_absolute
+from groundhook.handlers.kb.ingest.sources import FEED, PlannedDocument, make_absolute
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
 from groundhook.handlers.kb.reading.files import failing_as
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.points import HEADINGS
 from groundhook.handlers.kb.store.port import FullDocument, Passage
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 _FORMAT = b"3"  # increased when reading or cutting changes, so that documents are built again
 # The same for one kind of file: the version of its reader.
@@ -62,13 +62,13 @@ class LoadedDocument:
     """A document whose source was read. `fingerprint` changes with the source and with every
     setting that affects the result."""
 
-    item: Item
+    item: PlannedDocument
     fingerprint: str
     tenant: str
     data: bytes = b""
 
 
-Given = TypeVar("Given", Item, LoadedDocument)
+Given = TypeVar("Given", PlannedDocument, LoadedDocument)
 More = ParamSpec("More")
 
 
@@ -123,7 +123,9 @@ class DocumentBuilder:
             *(scheme.encode() for scheme in spec.schemes),
         )
 
-    async def load_all(self, items: Sequence[Item]) -> list[LoadedDocument | IngestError]:
+    async def load_all(
+        self, items: Sequence[PlannedDocument]
+    ) -> list[LoadedDocument | IngestError]:
         """Read the sources of items. An item that fails is its error."""
         found = await anyio.to_thread.run_sync(lambda: [_catch(self._load, each) for each in items])
         if self._tenant or not self._spec.tenant_field:
@@ -147,13 +149,13 @@ class DocumentBuilder:
             ]
         )
 
-    async def _parse(self, loaded: Sequence[LoadedDocument]) -> list[Parsed]:
+    async def _parse(self, loaded: Sequence[LoadedDocument]) -> list[ParsedDocument]:
         """Return the documents of files and rows."""
         contents = [(each.data, str(each.item.file.path)) for each in loaded if not each.item.row]
         parsed = iter(await self._parser.parse(contents))
         return [each.item.row.document if each.item.row else next(parsed) for each in loaded]
 
-    def _load(self, item: Item) -> LoadedDocument:
+    def _load(self, item: PlannedDocument) -> LoadedDocument:
         """Read the item's source and compute its fingerprint. Raises IngestError."""
         if item.error:
             raise IngestError(item.error)
@@ -174,10 +176,10 @@ class DocumentBuilder:
             item, self._fingerprint(_READ_BY.get(kind, kind).encode(), data), self._tenant, data
         )
 
-    def _with_tenant(self, loaded: LoadedDocument, parsed: Parsed) -> LoadedDocument:
+    def _with_tenant(self, loaded: LoadedDocument, parsed: ParsedDocument) -> LoadedDocument:
         return replace(loaded, tenant=self._tenant_of(loaded.item, _document(parsed)))
 
-    def _cut(self, loaded: LoadedDocument, parsed: Parsed) -> ChunkedDocument:
+    def _cut(self, loaded: LoadedDocument, parsed: ParsedDocument) -> ChunkedDocument:
         """Cut a document into chunks. Raises IngestError."""
         item, document = loaded.item, _document(parsed)
         spec = self._spec
@@ -252,7 +254,7 @@ class DocumentBuilder:
             digest.update(len(part).to_bytes(8, "big") + part)
         return digest.hexdigest()
 
-    def _tenant_of(self, item: Item, document: Document) -> str:
+    def _tenant_of(self, item: PlannedDocument, document: Document) -> str:
         """Return the tenant of the document: that of the add, or the one that the document names.
         Raises IngestError if they differ or if neither names one."""
         name = self._spec.tenant_field
@@ -271,18 +273,18 @@ class DocumentBuilder:
         return self._tenant or own
 
 
-def address(item: Item) -> str:
+def address(item: PlannedDocument) -> str:
     """Return the `file:` address of a document that has no address of its own; "" for a feed."""
     return "" if item.file.source == FEED else make_absolute(item.file.path).as_uri()
 
 
 def _catch(
-    step: Callable[Concatenate[Given, More], Result],
+    step: Callable[Concatenate[Given, More], _Result],
     given: Given,
     /,
     *more: More.args,
     **named: More.kwargs,
-) -> Result | IngestError:
+) -> _Result | IngestError:
     item = given.item if isinstance(given, LoadedDocument) else given
     try:
         with failing_as(f"{_quoted_name(item)} was not added"):
@@ -291,13 +293,13 @@ def _catch(
         return exc
 
 
-def _document(parsed: Parsed) -> Document:
+def _document(parsed: ParsedDocument) -> Document:
     if isinstance(parsed, IngestError):
         raise parsed
     return parsed
 
 
-def _quoted_name(item: Item) -> str:
+def _quoted_name(item: PlannedDocument) -> str:
     return repr(item.document if item.row else str(item.file.path))
 
 

@@ -19,17 +19,17 @@ from itertools import groupby, takewhile
 from typing import Literal
 
 from groundhook.core.language.sentences import spans
-from groundhook.core.types.documents import Block, Document, Kind
+from groundhook.core.types.documents import Block, BlockKind, Document
 
-Count = Callable[[str], int]
+_Count = Callable[[str], int]
 By = Literal["heading", "paragraph", "page", "size"]
 # (text, start, end) → where the parts of that range end
-Rule = Callable[[str, int, int], list[int]]
+_Rule = Callable[[str, int, int], list[int]]
 _FLOWING = frozenset({"paragraph", "list"})
 _LONG = 32  # characters for each token of a chunk: a longer range is cut without being counted
 
 
-def _ends(pattern: str) -> Rule:
+def _ends(pattern: str) -> _Rule:
     compiled = re.compile(pattern)
     return lambda text, start, end: [found.end() for found in compiled.finditer(text, start, end)]
 
@@ -64,7 +64,7 @@ class _Piece:
 
     start: int
     end: int
-    kind: Kind
+    kind: BlockKind
     tokens: int
     page: int = 0
     header: str = ""
@@ -87,7 +87,7 @@ class _Stretch:
 
 
 def chunks(
-    document: Document, *, size: int, overlap: int, count: Count, by: By = "heading"
+    document: Document, *, size: int, overlap: int, count: _Count, by: By = "heading"
 ) -> list[Chunk]:
     """Return the document as chunks of at most `size` tokens, counted by `count`, in document
     order. The overlap is at most half a chunk. The limit is exact if a text has no more tokens than
@@ -161,7 +161,7 @@ def _section(path: Sequence[tuple[int, str]], blocks: Sequence[Block], end: int)
 class _Cutter:
     """Cuts one text."""
 
-    def __init__(self, text: str, size: int, overlap: int, count: Count) -> None:
+    def __init__(self, text: str, size: int, overlap: int, count: _Count) -> None:
         self._text = text
         self._size = size
         self._overlap = overlap
@@ -212,7 +212,7 @@ class _Cutter:
             )
 
     def _cut(
-        self, start: int, end: int, rules: Sequence[Rule], most: int
+        self, start: int, end: int, rules: Sequence[_Rule], most: int
     ) -> Iterator[tuple[int, int, int]]:
         """Yield (start, end, tokens) of parts of at most `most` tokens, by the first rule that cuts
         the range finely enough."""
@@ -223,7 +223,7 @@ class _Cutter:
             else:
                 yield from self._cut(part_start, part_end, rules[1:], most)
 
-    def _split(self, start: int, end: int, rule: Rule | None) -> list[tuple[int, int]]:
+    def _split(self, start: int, end: int, rule: _Rule | None) -> list[tuple[int, int]]:
         """Divide a range into parts. Without a rule, a part has a quarter as many characters as a
         chunk has tokens, at most half the range."""
         if rule is None:

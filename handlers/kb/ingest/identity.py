@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundhook.core.errors import IngestError
-from groundhook.handlers.kb.ingest.sources import FEED, FEED_NAME, Item, same_file
+from groundhook.handlers.kb.ingest.sources import FEED, FEED_NAME, PlannedDocument, same_file
 from groundhook.handlers.kb.store.port import DocumentRecord
 
 
@@ -26,7 +26,7 @@ class Chosen:
     after: str = ""
 
 
-def choose(item: Item, stored: Mapping[str, DocumentRecord]) -> Chosen | IngestError:
+def choose(item: PlannedDocument, stored: Mapping[str, DocumentRecord]) -> Chosen | IngestError:
     """Return the id of a document, or the error if other files have both of its names; `stored` has
     what the collection knows under them. Reads the file system."""
     source = item.file.source
@@ -78,7 +78,7 @@ def _is_gone(source: str) -> bool:
     return False
 
 
-def _refusal(item: Item, owners: Mapping[str, str]) -> IngestError:
+def _refusal(item: PlannedDocument, owners: Mapping[str, str]) -> IngestError:
     shown = item.document if item.row else str(item.file.path)
     ids = _listed([*owners])
     files = _listed(

@@ -28,7 +28,7 @@ MAX_FILE_S, MAX_MEGABYTE_S = 60.0, 20.0  # seconds to parse a file, and more for
 FEW = 2048
 
 Content = tuple[bytes, str]  # of a file, and its name
-Parsed = Document | IngestError
+ParsedDocument = Document | IngestError
 
 
 class FileParser:
@@ -38,7 +38,7 @@ class FileParser:
         self._pool = pool
         self._readers = readers
 
-    async def parse(self, contents: Sequence[Content]) -> list[Parsed]:
+    async def parse(self, contents: Sequence[Content]) -> list[ParsedDocument]:
         """Return the documents of the files. A file that cannot be read is its error."""
         apart = [content for content in contents if self._apart(*content)]
         here = [content for content in contents if not self._apart(*content)]
@@ -51,14 +51,14 @@ class FileParser:
         built_in = suffix in READERS and self._readers.get(suffix) is READERS[suffix]
         return built_in and not (suffix in TEXTS and len(data) <= FEW)
 
-    def _read_here(self, content: Content) -> Parsed:
+    def _read_here(self, content: Content) -> ParsedDocument:
         try:
             with failing_as(f"{content[1]!r} was not added"):
                 return read(*content, self._readers)
         except IngestError as exc:
             return exc
 
-    async def _read_apart(self, contents: Sequence[Content]) -> list[Parsed]:
+    async def _read_apart(self, contents: Sequence[Content]) -> list[ParsedDocument]:
         """Parse files in one request, since many are small. If it fails, each has its own, so that
         the one that is at fault is named and the others are read."""
         if not contents:
@@ -75,7 +75,7 @@ class FileParser:
         return [_parsed(answer) for answer in answers]
 
 
-def _parsed(answer: dict[str, Any]) -> Parsed:
+def _parsed(answer: dict[str, Any]) -> ParsedDocument:
     if "error" not in answer:
         return document_of(answer)
     error = restore(answer["error"])

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from groundhook.handlers.kb.ingest.sources import File, Inputs, Item
+from groundhook.handlers.kb.ingest.sources import File, Inputs, PlannedDocument
 
 # bytes of changed files done, bytes of them in total, current document, passages embedded
-Progress = Callable[[int, int, str, int], None]
-Outcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
+AddProgress = Callable[[int, int, str, int], None]
+AddOutcome = Literal["added", "replaced", "unchanged", "removed", "failed"]
 MOST_ROWS = 100  # failed rows of a file that are listed one by one
 MOST_NAMES = 20
 
@@ -24,7 +24,7 @@ class FileReport:
 
     path: str
     document: str
-    outcome: Outcome | Literal["read"]
+    outcome: AddOutcome | Literal["read"]
     chunks: int = 0
     error: str = ""
     rows: Mapping[str, int] = field(default_factory=dict)
@@ -64,7 +64,9 @@ class Tally:
         self._remarks: list[str] = []
         self._more_remarks = 0
 
-    def note(self, item: Item, outcome: Outcome, *, chunks: int = 0, error: str = "") -> None:
+    def note(
+        self, item: PlannedDocument, outcome: AddOutcome, *, chunks: int = 0, error: str = ""
+    ) -> None:
         """Enter the outcome of a file or a row."""
         self.counts[outcome] += 1
         self.chunks += chunks
@@ -89,7 +91,7 @@ class Tally:
         if len(self._undeclared) < MOST_NAMES:
             self._undeclared.update(dict.fromkeys(names))
 
-    def remark(self, item: Item, notes: Sequence[str]) -> None:
+    def remark(self, item: PlannedDocument, notes: Sequence[str]) -> None:
         """Enter remarks about a document that is added nevertheless."""
         for note in notes:
             if len(self._remarks) < MOST_NAMES:
@@ -142,14 +144,14 @@ class Meter:
     """Reports progress in bytes. Unchanged documents are subtracted from the total: counting them
     as done would look like speed."""
 
-    def __init__(self, progress: Progress | None, total: int) -> None:
+    def __init__(self, progress: AddProgress | None, total: int) -> None:
         self._progress = progress
         self._total = total
         self._whole = 0
         self._passages = 0
         self._under_way: dict[tuple[int, str], int] = {}
 
-    def part(self, item: Item, share: float, passages: int = 0) -> None:
+    def part(self, item: PlannedDocument, share: float, passages: int = 0) -> None:
         """Report that a document is done to this share, 0-1, with `passages` more passages."""
         self._passages += passages
         key = (item.file.index, item.document)
@@ -160,13 +162,13 @@ class Meter:
             self._under_way[key] = int(item.size * share)
         self._report(item)
 
-    def unchanged(self, item: Item) -> None:
+    def unchanged(self, item: PlannedDocument) -> None:
         """Report a document that need not be built."""
         self._under_way.pop((item.file.index, item.document), None)
         self._total -= item.size
         self._report(item)
 
-    def _report(self, item: Item) -> None:
+    def _report(self, item: PlannedDocument) -> None:
         if self._progress is not None and not item.file.error:
             done = self._whole + sum(self._under_way.values())
             document = item.document or item.file.document
@@ -174,7 +176,7 @@ class Meter:
 
 
 def _file_report(
-    file: File, document: str, outcome: Outcome, *, chunks: int = 0, error: str = ""
+    file: File, document: str, outcome: AddOutcome, *, chunks: int = 0, error: str = ""
 ) -> FileReport:
     return FileReport(
         path=str(file.path), document=document, outcome=outcome, chunks=chunks, error=error

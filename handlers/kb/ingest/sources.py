@@ -30,7 +30,7 @@ from groundhook.core.types.documents import Reader
 from groundhook.handlers.kb.reading.columns import Columns, RowDocument
 from groundhook.handlers.kb.reading.files import failing_as, readable
 from groundhook.handlers.kb.reading.readers import READERS
-from groundhook.handlers.kb.reading.rows import Row, feed_rows, file_rows, has_rows
+from groundhook.handlers.kb.reading.rows import FileRow, feed_rows, file_rows, has_rows
 
 FEED = "-"  # in place of a path
 FEED_NAME = "standard input"
@@ -64,7 +64,7 @@ class File:
 
 
 @dataclass(frozen=True)
-class Item:
+class PlannedDocument:
     """A document to build: a file, or a row that was read. `document` and `other` are its names,
     as those of a file, and `error` is the reason if it cannot be built."""
 
@@ -208,13 +208,13 @@ class ItemSupply:
         self._items = self._iterate(files)
         self._taking = anyio.Lock()
 
-    async def take(self) -> list[Item]:
+    async def take(self) -> list[PlannedDocument]:
         """Return the next documents; an empty list at the end."""
         async with self._taking:
             return await anyio.to_thread.run_sync(self._next)
 
-    def _next(self) -> list[Item]:
-        taken: list[Item] = []
+    def _next(self) -> list[PlannedDocument]:
+        taken: list[PlannedDocument] = []
         size = 0
         for item in islice(self._items, _MOST_DOCUMENTS):
             taken.append(item)
@@ -223,15 +223,17 @@ class ItemSupply:
                 break
         return taken
 
-    def _iterate(self, files: Sequence[File]) -> Iterator[Item]:
+    def _iterate(self, files: Sequence[File]) -> Iterator[PlannedDocument]:
         for file in files:
             if file.rows and not file.error:
                 yield from self._rows(file)
             else:
                 self._seen.add(file.document)
-                yield Item(file, file.document, file.size, error=file.error, other=file.other)
+                yield PlannedDocument(
+                    file, file.document, file.size, error=file.error, other=file.other
+                )
 
-    def _rows(self, file: File) -> Iterator[Item]:
+    def _rows(self, file: File) -> Iterator[PlannedDocument]:
         rows = (
             feed_rows(self._feed, FEED_NAME)
             if self._feed and file.document == FEED
@@ -244,22 +246,22 @@ class ItemSupply:
         except IngestError as exc:
             self.broken[file.index] = str(exc)
 
-    def _row(self, file: File, row: Row) -> Item:
+    def _row(self, file: File, row: FileRow) -> PlannedDocument:
         name = str(file.path)
         try:
             with failing_as(f"{name}:{row.line}: the row was not added"):
                 made = self._columns.document(row, name)
         except IngestError as exc:
-            return Item(file, "", row.size, error=str(exc))
+            return PlannedDocument(file, "", row.size, error=str(exc))
         id = made.id if file.document == FEED else f"{file.document}#{made.id}"
         named = made.document.fields.get(self._tenant_field)
         tenant = "" if named is None or named.value is None else str(named.value).strip()
         if not self._seen.add(_key(tenant, id)) and made.own_id:
-            return Item(
+            return PlannedDocument(
                 file, id, row.size, error=f"{name}:{row.line}: another row has the id {made.id!r}"
             )
         other = f"{file.other}#{made.id}" if file.other else ""
-        return Item(file, id, row.size, made, other=other)
+        return PlannedDocument(file, id, row.size, made, other=other)
 
 
 def _key(tenant: str | None, id: str) -> str:

@@ -16,7 +16,7 @@ import anyio
 from groundhook.core.errors import HostError
 from groundhook.core.ports import Embedder
 
-Text = TypeVar("Text")
+_Text = TypeVar("_Text")
 
 CORES = os.cpu_count() or 1
 _FEWEST, _FIRST, _MOST = max(2, CORES), max(4, CORES), 32
@@ -32,7 +32,9 @@ class Throttle:
         self._embedder = embedder
         self._calls = anyio.Semaphore(CORES)
 
-    def batches(self, texts: Sequence[Text], size: Callable[[Text], int]) -> Iterator[list[Text]]:
+    def batches(
+        self, texts: Sequence[_Text], size: Callable[[_Text], int]
+    ) -> Iterator[list[_Text]]:
         """Yield the texts in the order of their sizes, `batch_size` at a time."""
         waiting = sorted(texts, key=size)
         while waiting:

@@ -26,7 +26,7 @@ from groundhook.core.types.search import Certainty
 from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
 from groundhook.handlers.kb.language import language_of, language_of_question
 from groundhook.handlers.kb.ranking.fusion import Rarity, inverse_frequency
-from groundhook.handlers.kb.store.port import Evidence
+from groundhook.handlers.kb.store.port import SearchEvidence
 
 P = TypeVar("P", bound=Hashable)
 
@@ -67,12 +67,12 @@ def evidence(
     cosines: Mapping[P, float],
     rarity: Mapping[int, Rarity],
     passages: int,
-) -> Evidence | None:
+) -> SearchEvidence | None:
     """Return what a store reports for `judge`: `order` are the passages compared, best first."""
     if not order:
         return None
     nearest = sorted(cosines.values(), reverse=True)[:_LEAD]
-    return Evidence(
+    return SearchEvidence(
         best=max(cosines[place] for place in order[:_FIRST]),
         tenth=nearest[-1] if len(nearest) >= _FIRST else None,
         rarity={index: one.idf for index, one in rarity.items()},
@@ -82,7 +82,7 @@ def evidence(
 
 
 def judge(
-    question: str, first: First, seen: Evidence, analysed: str, best: float, tenth: float
+    question: str, first: First, seen: SearchEvidence, analysed: str, best: float, tenth: float
 ) -> Judgement:
     """Judge a search whose `best` and `tenth` passages have these similarities, in a collection
     that is `analysed` in a language."""
@@ -126,7 +126,7 @@ class _Word:
     unread: bool
 
 
-def _words(question: str, first: First, seen: Evidence, analysed: str) -> Iterator[_Word]:
+def _words(question: str, first: First, seen: SearchEvidence, analysed: str) -> Iterator[_Word]:
     lexical = Analyser(analysed)
     asked = language_of_question(question)
     general, no_topic = _general(asked, analysed), _general_words(asked, analysed)

@@ -30,7 +30,7 @@ _EXACT = 1e9  # steps of a passage's score: rounding errors would tell equal one
 
 
 @dataclass(frozen=True)
-class Group:
+class LanguageGroup:
     """The two rankings of a search among passages of one language, passage → score, best first:
     cosines and BM25 scores; and the `weight` of words there, 0-1."""
 
@@ -57,7 +57,7 @@ def _best_first(scores: Mapping[int, float]) -> list[int]:
     return sorted(sorted(scores), key=scores.__getitem__, reverse=True)
 
 
-def fuse(groups: Sequence[Group], cosines: Mapping[int, float], limit: int) -> list[int]:
+def fuse(groups: Sequence[LanguageGroup], cosines: Mapping[int, float], limit: int) -> list[int]:
     """Return passages, best first; equal ones by id. `cosines` has those of all passages in any
     ranking, and the first `limit` of each ranking are fused. Where words weigh nothing, the order
     is that of the cosines."""
@@ -137,7 +137,7 @@ def weight_of_words(
 
 
 def found_by_one_word(
-    question: SparseVector, rarity: Mapping[int, Rarity], groups: Iterable[Group]
+    question: SparseVector, rarity: Mapping[int, Rarity], groups: Iterable[LanguageGroup]
 ) -> frozenset[int]:
     """Return the passages that are the only ones with one of the question's words. They match
     whatever their cosine, but only if words weigh 1, since off-topic questions have rare words

@@ -37,11 +37,11 @@ SPARE = 1.25
 REPEATED = 256  # questions whose parts are cached: pages, facets and retries ask one again
 
 # By hashes, so that no text is kept.
-_repeated: OrderedDict[tuple[object, ...], tuple[Part | None, ...]] = OrderedDict()
+_repeated: OrderedDict[tuple[object, ...], tuple[PassagePart | None, ...]] = OrderedDict()
 
 
 @dataclass(frozen=True)
-class Part:
+class PassagePart:
     """Characters `start` to `end` of a chunk: its units `first` to `last`, counted from 1, of `of`
     units."""
 
@@ -59,7 +59,7 @@ class Part:
 
 def parts(
     contents: Sequence[str], question: str, language: str, most: int
-) -> tuple[Part | None, ...]:
+) -> tuple[PassagePart | None, ...]:
     """Return for each chunk the part that answers the question: about `most` tokens as
     `embedding_tokens` counts them, and at most `SPARE` times as many unless a single unit, a label
     with what it announces, or a table's header with its first row is longer. None means the whole
@@ -77,7 +77,7 @@ def parts(
 
 def _select(
     contents: Sequence[str], question: str, language: str, most: int
-) -> tuple[Part | None, ...]:
+) -> tuple[PassagePart | None, ...]:
     analyser = Analyser(language)
     question_terms = analyser.question(question)
     wanted = dict(zip(question_terms.indices, question_terms.values, strict=True))
@@ -103,7 +103,7 @@ def _unit_tokens(content: str, language: str) -> tuple[frozenset[int], ...]:
 
 def _part(
     content: str, words: Sequence[frozenset[int]], worth: Mapping[int, float], most: int
-) -> Part | None:
+) -> PassagePart | None:
     if embedding_tokens(content) <= SPARE * most or not any(words):
         return None
     all = units(content)
@@ -115,7 +115,7 @@ def _part(
         worth[word] for word in had
     ) <= LEAST_SHARE * every:
         return None
-    return Part(all[first].start, all[last].end, first + 1, last + 1, len(all))
+    return PassagePart(all[first].start, all[last].end, first + 1, last + 1, len(all))
 
 
 # --------------------------------------------------------------------------------------------- runs

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from groundhook.handlers.kb.balance import Balance
-from groundhook.handlers.kb.ranking.fusion import Group
-from groundhook.handlers.kb.store.port import LanguageShare, Question
+from groundhook.handlers.kb.ranking.fusion import LanguageGroup
+from groundhook.handlers.kb.store.port import LanguageShare, VectorQuestion
 
 P = TypeVar("P")
 _ROUNDING = 1e-6  # more than an engine's cosines in float32 differ from exact ones
@@ -27,7 +27,7 @@ class Scale:
     shifts: Sequence[float] = (0.0,)
 
     @classmethod
-    def of(cls, question: Question, balance: Balance | None) -> Scale:
+    def of(cls, question: VectorQuestion, balance: Balance | None) -> Scale:
         """Return the scale of a question; cosines stay unchanged if the languages of passages are
         unknown."""
         whole = array("f", question.vector)
@@ -55,7 +55,7 @@ class Scale:
         return (similarity - self.shifts[language]) / (self.factor or 1.0) - _ROUNDING
 
     def language_shares(
-        self, balance: Balance | None, groups: Sequence[Group]
+        self, balance: Balance | None, groups: Sequence[LanguageGroup]
     ) -> Mapping[str, LanguageShare]:
         """Each language's share, shift and weight of words, for the trace."""
         if balance is None:

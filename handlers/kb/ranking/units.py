@@ -26,7 +26,7 @@ _ANNOUNCES = (":", "：")
 _ASKS = ("?", "？", "؟", "՞", "⁇")
 _NUMBER = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*)[.)]?")
 
-Kind = Literal["heading", "text", "entry", "row", "code"]
+_Kind = Literal["heading", "text", "entry", "row", "code"]
 
 
 class Unit(NamedTuple):
@@ -36,7 +36,7 @@ class Unit(NamedTuple):
     start: int
     body: int
     end: int
-    kind: Kind
+    kind: _Kind
     block: int
 
 
@@ -58,7 +58,7 @@ def units(content: str) -> tuple[Unit, ...]:
     return tuple(found)
 
 
-def _pieces(content: str, kind: Kind, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _pieces(content: str, kind: _Kind, start: int, end: int) -> Iterator[tuple[int, int]]:
     if kind in ("row", "code"):
         lines = _lines(content, start, end)
         if kind == "row" and len(lines) > 1 and RULE.match(content[slice(*lines[1])]):
@@ -115,10 +115,10 @@ def _bytes(content: str, start: int, end: int) -> int:
     return len(content[start:end].encode(errors="replace"))
 
 
-def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
+def _blocks(content: str) -> Iterator[tuple[_Kind, int, int]]:
     """Return headings, paragraphs, lists, tables and blocks of code, recognised by how their lines
     begin."""
-    block: tuple[Kind, int, int] | None = None
+    block: tuple[_Kind, int, int] | None = None
     for kind, low, high, begins in _kinds_of_lines(content):
         if block and kind == block[0] and not begins:
             block = (kind, block[1], high)
@@ -130,11 +130,11 @@ def _blocks(content: str) -> Iterator[tuple[Kind, int, int]]:
         yield block
 
 
-def _kinds_of_lines(content: str) -> Iterator[tuple[Kind, int, int, bool]]:
+def _kinds_of_lines(content: str) -> Iterator[tuple[_Kind, int, int, bool]]:
     """Yield the kind, the start and the end of each line, and whether it begins a block even after
     a line of its kind. Empty lines outside fenced code are omitted."""
     fence, parted = "", False
-    before: Kind | None = None
+    before: _Kind | None = None
     for low, high in _every_line(content, 0, len(content)):
         line = content[low:high]
         if fence:
@@ -152,7 +152,7 @@ def _kinds_of_lines(content: str) -> Iterator[tuple[Kind, int, int, bool]]:
             parted = False
 
 
-def _kind(line: str, before: Kind | None, *, parted: bool) -> Kind:
+def _kind(line: str, before: _Kind | None, *, parted: bool) -> _Kind:
     """Return the kind of a line that is not empty and not in fenced code. `parted`: an empty line
     comes before it."""
     if line[0].isalpha():  # as most are

@@ -14,7 +14,7 @@ from groundhook.core.errors import IngestError, Place, suggestion
 from groundhook.core.types.collection_spec import RowSpec
 from groundhook.core.types.documents import Document, DocumentField
 from groundhook.handlers.kb.reading.markdown import markdown_blocks
-from groundhook.handlers.kb.reading.rows import Row
+from groundhook.handlers.kb.reading.rows import FileRow
 from groundhook.handlers.kb.reading.text import MARK, stray_nuls
 
 _IDS = ("id", "_id", "key", "uuid", "slug", "sku")
@@ -56,7 +56,7 @@ class Columns:
         self._apart = apart
         self._known: dict[tuple[str, ...], _Roles] = {}
 
-    def document(self, row: Row, name: str) -> RowDocument:
+    def document(self, row: FileRow, name: str) -> RowDocument:
         """Return the row as a document. Raises IngestError, with the line, for a row without text
         or without a declared column."""
         place = Place(name, row.line)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from groundhook.core.types.documents import Block, Document, Kind
+from groundhook.core.types.documents import Block, BlockKind, Document
 from groundhook.handlers.kb.reading.dialects import plain_markdown
 from groundhook.handlers.kb.reading.front_matter import front_matter
 from groundhook.handlers.kb.reading.text import decode, paragraphs, stem
@@ -15,7 +15,7 @@ from groundhook.handlers.kb.reading.text import decode, paragraphs, stem
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Mapping[str, BlockKind] = {
     "paragraph_open": "paragraph",
     "blockquote_open": "paragraph",
     "html_block": "paragraph",

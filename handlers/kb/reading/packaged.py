@@ -22,7 +22,7 @@ from groundhook.core.errors import IngestError
 from groundhook.core.extras import extra
 from groundhook.core.json_text import read_json
 from groundhook.core.types.base import well_formed
-from groundhook.core.types.documents import Block, Document, Kind
+from groundhook.core.types.documents import Block, BlockKind, Document
 from groundhook.handlers.kb.reading.html import markdown_of
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import decode, stem
@@ -124,7 +124,7 @@ def slides(data: bytes, name: str) -> Document:
         for at, paragraph in enumerate(paragraphs):
             start, mark = len(text), "" if at or len(paragraph) > 120 else "## "
             text += mark + paragraph
-            kind: Kind = "heading" if mark else "paragraph"
+            kind: BlockKind = "heading" if mark else "paragraph"
             named, level = (paragraph, 2) if mark else ("", 0)
             blocks.append(Block(kind, start, len(text), level=level, name=named, page=number))
             text += "\n\n"

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from groundhook.core.errors import IngestError
-from groundhook.core.readers.pdf import Line, Pdf, read_pdf
+from groundhook.core.readers.pdf import Pdf, PdfLine, read_pdf
 from groundhook.core.types.base import well_formed
-from groundhook.core.types.documents import Block, Document, Kind
-from groundhook.handlers.kb.reading.pdf_tables import Row, rows_of, table_at
+from groundhook.core.types.documents import Block, BlockKind, Document
+from groundhook.handlers.kb.reading.pdf_tables import PdfRow, rows_of, table_at
 from groundhook.handlers.kb.reading.text import stem
 
 LARGER = 1.15  # × the size of most of the text: a heading
@@ -62,7 +62,7 @@ _LineKey = tuple[str, int]
 
 @dataclass(frozen=True)
 class _Part:
-    kind: Kind
+    kind: BlockKind
     text: str
     style: tuple[float, bool] = (0.0, False)
 
@@ -152,7 +152,7 @@ def _title(own_title: str, blocks: Sequence[Block]) -> str:
     return first.name if first and [block.level for block in blocks].count(first.level) == 1 else ""
 
 
-def _drop_running_lines(found: Pdf, body: tuple[float, bool]) -> list[list[Line]]:
+def _drop_running_lines(found: Pdf, body: tuple[float, bool]) -> list[list[PdfLine]]:
     """Return the pages without page numbers, and with a running head or foot only at its first
     occurrence."""
     repeated = _repeated_lines(found.lines)
@@ -170,7 +170,7 @@ def _drop_running_lines(found: Pdf, body: tuple[float, bool]) -> list[list[Line]
     return pages
 
 
-def _drop_contents(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+def _drop_contents(pages: Sequence[Sequence[PdfLine]]) -> list[list[PdfLine]]:
     """Return the pages without tables of contents: rows that end with the number of a page, and
     without it repeat a line of the text. A page with other rows of this form has none."""
     rows = [rows_of(page) for page in pages]
@@ -183,7 +183,7 @@ def _drop_contents(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     ]
 
 
-def _contents(page: Sequence[Row], titles: Collection[str]) -> set[Line]:
+def _contents(page: Sequence[PdfRow], titles: Collection[str]) -> set[PdfLine]:
     entries = [row for row in page if _is_entry(row.text)]
     known = sum(_letters(row.text) in titles for row in entries)
     return {cell for row in entries for cell in row.cells if known >= max(AGAIN, len(entries) / 2)}
@@ -193,7 +193,7 @@ def _letters(text: str) -> str:
     return "".join(_LETTERS.findall(text)).casefold()
 
 
-def _repeated_lines(pages: Sequence[Sequence[Line]]) -> set[_LineKey]:
+def _repeated_lines(pages: Sequence[Sequence[PdfLine]]) -> set[_LineKey]:
     """Return the lines at the top and the bottom of pages that most pages have."""
     seen: Counter[_LineKey] = Counter()
     for page, lines in enumerate(pages, 1):
@@ -204,11 +204,11 @@ def _repeated_lines(pages: Sequence[Sequence[Line]]) -> set[_LineKey]:
 
 
 def _running_lines(
-    lines: Sequence[Line], page: int, repeated: Collection[_LineKey], body: tuple[float, bool]
-) -> list[Line]:
+    lines: Sequence[PdfLine], page: int, repeated: Collection[_LineKey], body: tuple[float, bool]
+) -> list[PdfLine]:
     """Return the running head and foot of a page: its rows from the top and from the bottom, up to
     the first one that belongs to the text."""
-    running: list[Line] = []
+    running: list[PdfLine] = []
     for end in _rows_from_ends(lines):
         for at, row in enumerate(end[:EDGE]):
             if not _is_running(row, page, repeated, body) or _in_table(row, end[at + 1 : at + 2]):
@@ -218,7 +218,7 @@ def _running_lines(
 
 
 def _is_running(
-    row: Sequence[Line], page: int, repeated: Collection[_LineKey], body: tuple[float, bool]
+    row: Sequence[PdfLine], page: int, repeated: Collection[_LineKey], body: tuple[float, bool]
 ) -> bool:
     """Return whether every line of a row is repeated or names its page, and none is a heading."""
     return all(
@@ -228,7 +228,7 @@ def _is_running(
     )
 
 
-def _line_key(line: Line, page: int) -> _LineKey:
+def _line_key(line: PdfLine, page: int) -> _LineKey:
     """Return what running lines of different pages have in common."""
     text = line.text
     if _PAGE_NUMBER.fullmatch(text):
@@ -236,42 +236,42 @@ def _line_key(line: Line, page: int) -> _LineKey:
     return text, round(line.base)
 
 
-def _names_page(line: Line, page: int) -> bool:
+def _names_page(line: PdfLine, page: int) -> bool:
     """Return whether a line names its page in words ("Page 3"), which needs no comparison with
     other pages."""
     named = line.text[0].isalpha() and _PAGE_NUMBER.fullmatch(line.text)
     return bool(named) and int(_NUMBER.findall(line.text)[0]) == page
 
 
-def _rows_from_ends(lines: Sequence[Line]) -> tuple[list[list[Line]], list[list[Line]]]:
+def _rows_from_ends(lines: Sequence[PdfLine]) -> tuple[list[list[PdfLine]], list[list[PdfLine]]]:
     """Return the rows of a page (lines at one height), from the top downwards and from the bottom
     upwards."""
-    rows: dict[int, list[Line]] = {}
+    rows: dict[int, list[PdfLine]] = {}
     for line in lines:
         rows.setdefault(round(line.base), []).append(line)
     down = [rows[height] for height in sorted(rows, reverse=True)]
     return down, down[::-1]
 
 
-def _in_heading_type(line: Line, body: tuple[float, bool]) -> bool:
-    size, bold = Row((line,)).style
+def _in_heading_type(line: PdfLine, body: tuple[float, bool]) -> bool:
+    size, bold = PdfRow((line,)).style
     return size >= LARGER * body[0] or (bold and not body[1] and size >= body[0])
 
 
-def _in_table(row: Sequence[Line], following: Sequence[Sequence[Line]]) -> bool:
+def _in_table(row: Sequence[PdfLine], following: Sequence[Sequence[PdfLine]]) -> bool:
     near = following and abs(following[0][0].base - row[0].base) < TABLE_ROOM * row[0].size
     return bool(near) and len(row) > 1 and len(following[0]) > 1
 
 
-def _body(lines: Sequence[Line]) -> tuple[float, bool]:
+def _body(lines: Sequence[PdfLine]) -> tuple[float, bool]:
     """Return the size and weight of the font of most of the text."""
     letters: Counter[tuple[float, bool]] = Counter()
     for line in lines:
-        letters[Row((line,)).style] += len(line.text)
+        letters[PdfRow((line,)).style] += len(line.text)
     return max(letters, key=lambda style: letters[style], default=(0.0, False))
 
 
-def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
+def _parts(rows: Sequence[PdfRow], body: tuple[float, bool]) -> Iterator[_Part]:
     """Yield the headings, tables and paragraphs of a page."""
     headings = [
         _is_heading(row, body, rows[at + 1] if at + 1 < len(rows) else None)
@@ -304,7 +304,7 @@ def _parts(rows: Sequence[Row], body: tuple[float, bool]) -> Iterator[_Part]:
             yield _Part("paragraph", "\n".join(text))
 
 
-def _is_heading(row: Row, body: tuple[float, bool], following: Row | None) -> bool:
+def _is_heading(row: PdfRow, body: tuple[float, bool], following: PdfRow | None) -> bool:
     """Return whether a row is a heading: in a larger font, or in bold above a line of text, but not
     above the short lines of a table."""
     if (
@@ -322,7 +322,7 @@ def _is_heading(row: Row, body: tuple[float, bool], following: Row | None) -> bo
     return stands_out and sum(letter.isalpha() for letter in row.text) > 1
 
 
-def _usual_step(rows: Sequence[Row]) -> float:
+def _usual_step(rows: Sequence[PdfRow]) -> float:
     """Return the distance of lines within a paragraph of this page, as a multiple of their size:
     the lower third of all distances."""
     steps = [
@@ -334,7 +334,7 @@ def _usual_step(rows: Sequence[Row]) -> float:
     return down[len(down) // 3] if down else 1.2
 
 
-def _paragraph_ends(one: Row, two: Row, room: float) -> bool:
+def _paragraph_ends(one: PdfRow, two: PdfRow, room: float) -> bool:
     """Return whether a paragraph ends between two consecutive rows: the space between them is more
     than `room` times the font size, or the second is higher, at the top of a column, and the first
     ends a sentence, is short or has another font."""

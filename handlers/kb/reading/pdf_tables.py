@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from groundhook.core.readers.pdf import Line
+from groundhook.core.readers.pdf import PdfLine
 
 LEVEL = 0.3  # × the size: difference in height of the lines of one row
 ALIGNED = 3.0  # points: difference of the left edges of one column
@@ -25,10 +25,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
-class Row:
+class PdfRow:
     """Lines side by side; nearly always one."""
 
-    cells: tuple[Line, ...]
+    cells: tuple[PdfLine, ...]
 
     @property
     def text(self) -> str:
@@ -39,19 +39,19 @@ class Row:
         return round(self.cells[0].size * 2) / 2, self.cells[0].bold
 
 
-def rows_of(lines: Sequence[Line]) -> list[Row]:
+def rows_of(lines: Sequence[PdfLine]) -> list[PdfRow]:
     """Return the lines of a page as rows."""
-    rows: list[list[Line]] = []
+    rows: list[list[PdfLine]] = []
     for line in lines:
         before = rows[-1][-1] if rows else None
         if before and _is_level(before, line) and line.left > before.left:
             rows[-1].append(line)
         else:
             rows.append([line])
-    return [Row(tuple(row)) for row in rows]
+    return [PdfRow(tuple(row)) for row in rows]
 
 
-def table_at(rows: Sequence[Row], start: int) -> tuple[str, int]:
+def table_at(rows: Sequence[PdfRow], start: int) -> tuple[str, int]:
     """Return the table that begins with the row, in Markdown with that row as its header, and its
     number of rows; ("", 0) if there is none."""
     if len(rows[start].cells) < 2:
@@ -69,13 +69,13 @@ class _Table:
     """A table while it is read. `rows` have the text of each cell by its left edge. The cells of
     the header define the columns that wrapped text belongs to."""
 
-    def __init__(self, header: Row) -> None:
+    def __init__(self, header: PdfRow) -> None:
         self.rows: list[dict[float, str]] = []
         self._columns = [[cell.left] for cell in header.cells]
-        self._last: dict[int, Line] = {}  # column → the lowest line of the cell in the last row
+        self._last: dict[int, PdfLine] = {}  # column → the lowest line of the cell in the last row
         self._edges: dict[int, float] = {}  # column → the left edge of the cell in the last row
 
-    def add(self, row: Row) -> bool:
+    def add(self, row: PdfRow) -> bool:
         """Add a row of the page, as a row of the table or as text wrapped in the cells of its last
         row. Returns False if it is neither: the table has ended."""
         columns = [_column(self._columns, cell) for cell in row.cells]
@@ -91,7 +91,7 @@ class _Table:
             return False
         return True
 
-    def _append_text(self, columns: Sequence[int | None], cells: Sequence[Line]) -> None:
+    def _append_text(self, columns: Sequence[int | None], cells: Sequence[PdfLine]) -> None:
         """Append wrapped text to the cells of the last row."""
         texts = self.rows[-1]
         for column, cell in zip(columns, cells, strict=True):
@@ -146,7 +146,7 @@ def _places(lefts: Sequence[float], columns: Sequence[Sequence[float]]) -> list[
 
 
 def _continues_row(
-    cells: Sequence[Line], places: Sequence[int | None], last: dict[int, Line]
+    cells: Sequence[PdfLine], places: Sequence[int | None], last: dict[int, PdfLine]
 ) -> bool:
     """Return whether lines continue the last row of a table: below the text of their cells, or
     level with the row if the cell is empty. A line in the first column does not, since it may be a
@@ -158,7 +158,7 @@ def _continues_row(
     )
 
 
-def _fits(cell: Line, place: int | None, last: dict[int, Line]) -> bool:
+def _fits(cell: PdfLine, place: int | None, last: dict[int, PdfLine]) -> bool:
     if place is None:
         return False
     if place in last:
@@ -168,13 +168,13 @@ def _fits(cell: Line, place: int | None, last: dict[int, Line]) -> bool:
     )
 
 
-def _column(columns: Sequence[Sequence[float]], cell: Line) -> int | None:
+def _column(columns: Sequence[Sequence[float]], cell: PdfLine) -> int | None:
     return next(
         (number for number, [left] in enumerate(columns) if abs(left - cell.left) < ALIGNED), None
     )
 
 
-def _is_level(one: Line, other: Line) -> bool:
+def _is_level(one: PdfLine, other: PdfLine) -> bool:
     return abs(one.base - other.base) < LEVEL * other.size
 
 

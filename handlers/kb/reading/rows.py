@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
-class Row:
+class FileRow:
     """A row with its values by column. `line` is the line at which it ends, `size` the number of
     bytes read for it."""
 
@@ -45,7 +45,7 @@ def has_rows(name: str) -> bool:
     return Path(name).suffix.lower() in TABLES
 
 
-def file_rows(path: Path) -> Iterator[Row]:
+def file_rows(path: Path) -> Iterator[FileRow]:
     """Yield the rows of a file. Raises IngestError."""
     try:
         with path.open("rb") as file:
@@ -54,13 +54,13 @@ def file_rows(path: Path) -> Iterator[Row]:
         raise IngestError(f"{str(path)!r} cannot be read: {exc.strerror or exc}") from exc
 
 
-def feed_rows(stream: BinaryIO, name: str) -> Iterator[Row]:
+def feed_rows(stream: BinaryIO, name: str) -> Iterator[FileRow]:
     """Yield the rows of a feed of JSON: one object per line, or an array of objects. Raises
     IngestError."""
     yield from read_rows(stream, name, _json_rows)
 
 
-def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
+def read_rows(stream: BinaryIO, name: str, reader: _RowReader) -> Iterator[FileRow]:
     """Decode the stream and yield its rows with their sizes. Raises IngestError."""
     counted = _Counted(stream)
     buffered = io.BufferedReader(counted, _PIECE)
@@ -75,7 +75,7 @@ def read_rows(stream: BinaryIO, name: str, reader: Reader) -> Iterator[Row]:
     try:
         for row in reader(text, name):
             line = row.line
-            yield Row(row.line, counted.taken(), row.values, row.error)
+            yield FileRow(row.line, counted.taken(), row.values, row.error)
     except UnicodeDecodeError as exc:
         problem = f"it is not {encoding.upper().removesuffix('-SIG')}"
         if not line:
@@ -119,7 +119,7 @@ class _Counted(io.RawIOBase):
 # ------------------------------------------------------------------------------------------- tables
 
 
-def _csv_rows(text: TextIO, name: str) -> Iterator[Row]:
+def _csv_rows(text: TextIO, name: str) -> Iterator[FileRow]:
     first, above = _first_line(text)
     # the line by which spreadsheets declare it
     if declared := _DECLARED_SEPARATOR.fullmatch(first):
@@ -129,7 +129,7 @@ def _csv_rows(text: TextIO, name: str) -> Iterator[Row]:
         yield from _table(text, first, name, max(_SEPARATORS, key=first.count), above)
 
 
-def _tsv_rows(text: TextIO, name: str) -> Iterator[Row]:
+def _tsv_rows(text: TextIO, name: str) -> Iterator[FileRow]:
     first, above = _first_line(text)
     yield from _table(text, first, name, "\t", above)
 
@@ -143,7 +143,7 @@ def _first_line(text: TextIO) -> tuple[str, int]:
     raise AssertionError
 
 
-def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> Iterator[Row]:
+def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> Iterator[FileRow]:
     """Yield the rows of a table. `first` is its line of column names, which has the line number
     `above`."""
     csv.field_size_limit(LARGEST_ROW)
@@ -157,10 +157,10 @@ def _table(text: TextIO, first: str, name: str, separator: str, above: int) -> I
             line = reader.line_num + above - 1
             if len(cells) > len(names):
                 problem = f"{len(cells)} cells, and the first line names {len(names)} columns"
-                yield Row(line, 0, error=f"the row has {problem}")
+                yield FileRow(line, 0, error=f"the row has {problem}")
             elif any(cell.strip() for cell in cells):
                 # Spreadsheets may omit empty cells at the end of a row.
-                yield Row(line, 0, dict(zip_longest(names, cells, fillvalue="")))
+                yield FileRow(line, 0, dict(zip_longest(names, cells, fillvalue="")))
             begun = line + 1
     except csv.Error as exc:
         problem = f"the row that begins here cannot be read: {exc}"
@@ -193,7 +193,7 @@ def _check_names(names: list[str], name: str, line: int) -> None:
 # --------------------------------------------------------------------------------------------- JSON
 
 
-def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
+def _json_rows(text: TextIO, name: str) -> Iterator[FileRow]:
     first, began = " ", 1
     while first and first.isspace():
         began += first == "\n"
@@ -218,19 +218,19 @@ def _json_rows(text: TextIO, name: str) -> Iterator[Row]:
     for line, content in enumerate(_lines(first, text), began):
         content = content.lstrip(MARK)  # of a file that was appended to another
         if len(content) > LARGEST_ROW:
-            yield Row(
+            yield FileRow(
                 line, 0, error=f"the line has more than {LARGEST_ROW >> 20} million characters"
             )
         elif content.strip():
             try:
                 value = decoder.line(content)
             except (ValueError, RecursionError) as exc:
-                yield Row(line, 0, error=f"the line is not JSON: {_json_problem(exc)}")
+                yield FileRow(line, 0, error=f"the line is not JSON: {_json_problem(exc)}")
             else:
                 yield decoder.row(value, content, line)
 
 
-def _array(text: TextIO, name: str, line: int) -> Iterator[Row]:
+def _array(text: TextIO, name: str, line: int) -> Iterator[FileRow]:
     """Yield the objects of an array that begins at this line, each as soon as it is complete."""
     decoder, buffer, more = _Decoder(), "", True
     while True:
@@ -286,10 +286,10 @@ class _Decoder:
         self._digits = 0
         return self._json.raw_decode(text)
 
-    def row(self, value: Any, content: str, line: int) -> Row:
+    def row(self, value: Any, content: str, line: int) -> FileRow:
         """Return the row for the value that was decoded last, from the text `content`."""
         if self._digits:
-            return Row(
+            return FileRow(
                 line,
                 0,
                 error=(
@@ -299,12 +299,12 @@ class _Decoder:
             )
         try:
             if not isinstance(value, dict):
-                return Row(line, 0, error=f"the row is not an object: {json.dumps(value)[:60]}")
-            return Row(
+                return FileRow(line, 0, error=f"the row is not an object: {json.dumps(value)[:60]}")
+            return FileRow(
                 line, 0, well_formed(value) if "\\ud" in content or "\\uD" in content else value
             )
         except RecursionError:
-            return Row(line, 0, error=_TOO_DEEP)
+            return FileRow(line, 0, error=_TOO_DEEP)
 
     def _int(self, text: str) -> int:
         digits = len(text.lstrip("-"))
@@ -322,8 +322,8 @@ def _json_problem(exc: Exception) -> str:
     return _TOO_DEEP if isinstance(exc, RecursionError) else str(exc)
 
 
-Reader = Callable[[TextIO, str], Iterator[Row]]
-TABLES: Mapping[str, Reader] = {
+_RowReader = Callable[[TextIO, str], Iterator[FileRow]]
+TABLES: Mapping[str, _RowReader] = {
     ".csv": _csv_rows,
     ".tsv": _tsv_rows,
     ".jsonl": _json_rows,

@@ -10,7 +10,7 @@ from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.search import Extent, Item, Sentences
 from groundhook.handlers.kb.ranking import fusion, passage
 from groundhook.handlers.kb.store.points import HEADINGS
-from groundhook.handlers.kb.store.port import Answer, Hit, MatchingDocument
+from groundhook.handlers.kb.store.port import Hit, MatchingDocument, VectorAnswer
 
 # Items are made without validation, since a store's values have the right types: validating ten
 # items takes as long as everything else in a search outside the store.
@@ -31,7 +31,7 @@ _EXTENT_SET = {"start", "end"}
 
 
 def answer_items(
-    spec: CollectionSpec, answer: Answer, embedder: Embedder, *, descending: bool = True
+    spec: CollectionSpec, answer: VectorAnswer, embedder: Embedder, *, descending: bool = True
 ) -> tuple[Item, ...]:
     """Return the items of an answer. Their scores are their similarities; if `descending`, scores
     are raised so that none is below the one after it."""
@@ -56,7 +56,7 @@ def cut_to_quotes(
     )
 
 
-def _cut_to_part(item: Item, part: passage.Part) -> Item:
+def _cut_to_part(item: Item, part: passage.PassagePart) -> Item:
     assert item.extent is not None
     # The header of a table that continues in this passage: it is part of the content, and not of
     # the extent.

@@ -27,11 +27,11 @@ from groundhook.handlers.kb.ranking.certainty import Judgement
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
 from groundhook.handlers.kb.search.items import answer_items, cut_to_quotes
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     Hit,
     LanguageShare,
-    Question,
+    VectorAnswer,
+    VectorQuestion,
     VectorStore,
 )
 
@@ -70,7 +70,8 @@ class SearchTarget(NamedTuple):
 
 
 class VectorQuery(NamedTuple):
-    """A question as text, which may be empty, and as a vector in the form of `Question.vector`."""
+    """A question as text, which may be empty, and as a vector in the form of
+    `VectorQuestion.vector`."""
 
     text: str
     vector: bytes
@@ -129,7 +130,7 @@ class CollectionSearch:
             # returns all its items up to the end of the page.
             from_start = is_merged and offset > 0
             questions = [
-                Question(
+                VectorQuestion(
                     vector=one.vector,
                     text=one.text,
                     limit=offset + limit if from_start else limit,
@@ -185,8 +186,8 @@ class CollectionSearch:
     async def _make_result(
         self,
         target: SearchTarget,
-        question: Question,
-        answer: Answer,
+        question: VectorQuestion,
+        answer: VectorAnswer,
         options: KBOptions,
         settings: SearchSettings,
         threshold: float,
@@ -220,8 +221,11 @@ class CollectionSearch:
         )
 
     async def _answer(
-        self, collection: SearchableCollection, questions: Sequence[Question], options: KBOptions
-    ) -> list[Answer]:
+        self,
+        collection: SearchableCollection,
+        questions: Sequence[VectorQuestion],
+        options: KBOptions,
+    ) -> list[VectorAnswer]:
         """Return the store's answers. With `diversity`, passages that differ are selected from a
         larger answer."""
         if not options.diversity:
@@ -240,8 +244,8 @@ class CollectionSearch:
         return chosen
 
     async def _ask_store(
-        self, collection: SearchableCollection, questions: Sequence[Question]
-    ) -> list[Answer]:
+        self, collection: SearchableCollection, questions: Sequence[VectorQuestion]
+    ) -> list[VectorAnswer]:
         """Return the store's answers to the questions, sent with their neutral vectors. Which
         questions need one depends on the collection's languages, which its answers contain: if they
         have changed since its last answer, the questions are sent again."""
@@ -262,10 +266,10 @@ class CollectionSearch:
 
     async def _with_neutral_vectors(
         self,
-        questions: Sequence[Question],
+        questions: Sequence[VectorQuestion],
         languages: Mapping[str, LanguageShare],
         embedder: Embedder,
-    ) -> list[Question]:
+    ) -> list[VectorQuestion]:
         neutral_vector = partial(
             self._language_removal.neutral_vector, languages=languages, embedder=embedder
         )
@@ -275,8 +279,12 @@ class CollectionSearch:
         ]
 
     async def _walk_graph(
-        self, collection: SearchableCollection, question: Question, answer: Answer, least: float
-    ) -> tuple[Answer, tuple[GraphNode, ...]]:
+        self,
+        collection: SearchableCollection,
+        question: VectorQuestion,
+        answer: VectorAnswer,
+        least: float,
+    ) -> tuple[VectorAnswer, tuple[GraphNode, ...]]:
         """Return the answer with the passages that the collection's graph leads to, and the
         entities that the walk reached."""
         with span("graph_search", collection.spec.id) as node:
@@ -327,7 +335,7 @@ class CollectionSearch:
         return tuple(longer)
 
 
-def _judge(question: str, answer: Answer, embedder: Embedder) -> Judgement | None:
+def _judge(question: str, answer: VectorAnswer, embedder: Embedder) -> Judgement | None:
     """Judge how far an answer's first passage answers the question."""
     if answer.evidence is None or not question.strip():
         return None
@@ -354,7 +362,7 @@ def how_to_add(spec: CollectionSpec) -> str:
 
 
 def _trace_data(
-    question: Question, answer: Answer, items: Sequence[Item], embedder: Embedder
+    question: VectorQuestion, answer: VectorAnswer, items: Sequence[Item], embedder: Embedder
 ) -> dict[str, Any]:
     """Return what the trace shows of a question to one collection."""
     best = max((hit.cosine for hit in answer.hits), default=None)

@@ -37,7 +37,7 @@ _INFO_S = 60.0  # how long the statistics are used
 _LOOKS, _BETWEEN_S = 20, 0.25  # attempts to find a collection that another host is creating
 
 
-class Collections:
+class ServerCollections:
     def __init__(self, connection: ServerConnection, prefix: str) -> None:
         self._connection = connection
         self._prefix = prefix

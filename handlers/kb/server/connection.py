@@ -30,8 +30,8 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from groundhook.core.app_settings import QdrantSettings
 from groundhook.core.errors import ConfigError, HostError, StorageError
 
-Answer = TypeVar("Answer")
-Call = Callable[[AsyncQdrantClient], Awaitable[Answer]]
+_Answer = TypeVar("_Answer")
+_Call = Callable[[AsyncQdrantClient], Awaitable[_Answer]]
 
 log = logging.getLogger("groundhook")
 
@@ -89,7 +89,7 @@ class ServerConnection:
         self._without_grpc = ""  # why HTTP is used although gRPC is preferred
         self._warned = False
 
-    async def read(self, call: Call[Answer]) -> Answer:
+    async def read(self, call: _Call[_Answer]) -> _Answer:
         pause = _PAUSE_S
         for left in range(self._settings.retries, -1, -1):
             wait_s = 0.0
@@ -106,7 +106,7 @@ class ServerConnection:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
         raise AssertionError("the last try raises or returns")
 
-    async def write(self, call: Call[Answer]) -> Answer:
+    async def write(self, call: _Call[_Answer]) -> _Answer:
         return await self._call_once(call)
 
     async def grpc_problem(self) -> str:
@@ -119,7 +119,7 @@ class ServerConnection:
             _, client = self._clients.popitem()
             await client.close()
 
-    async def _call_once(self, call: Call[Answer]) -> Answer:
+    async def _call_once(self, call: _Call[_Answer]) -> _Answer:
         await self._choose()
         by_grpc = self._grpc
         client = self._client(grpc=by_grpc)
@@ -244,7 +244,7 @@ class ServerConnection:
         )
 
 
-async def _call_client(client: AsyncQdrantClient, call: Call[Answer]) -> Answer:
+async def _call_client(client: AsyncQdrantClient, call: _Call[_Answer]) -> _Answer:
     try:
         return await call(client)
     except anyio.get_cancelled_exc_class():

@@ -35,7 +35,7 @@ from groundhook.handlers.kb.server.layout import (
     payload_and_vector,
 )
 from groundhook.handlers.kb.store import paging, points
-from groundhook.handlers.kb.store.port import Answer, Hit, Question
+from groundhook.handlers.kb.store.port import Hit, VectorAnswer, VectorQuestion
 
 Points = Sequence[models.ScoredPoint]
 
@@ -52,7 +52,7 @@ class LanguageRankings:
 
 
 def passages_in(
-    question: Question, excluded: Collection[str], language: str, languages: Sequence[str]
+    question: VectorQuestion, excluded: Collection[str], language: str, languages: Sequence[str]
 ) -> models.Filter:
     """Return the condition for passages of one of the languages."""
     spoken = of_language(language, languages)
@@ -60,7 +60,7 @@ def passages_in(
 
 
 def rankings(
-    question: Question,
+    question: VectorQuestion,
     words: SparseVector,
     scale: Scale,
     languages: Sequence[str],
@@ -171,7 +171,7 @@ class _FoundPage:
 
     page: Mapping[PassageKey, float]  # passages with their similarities, best first
     versions: Mapping[str, str]  # every version of a document that was found, with its record
-    answer: Answer  # without its hits
+    answer: VectorAnswer  # without its hits
 
 
 _PageSearch = Generator[Sequence[models.QueryRequest], Sequence[Points], _FoundPage]
@@ -180,9 +180,9 @@ _PageSearch = Generator[Sequence[models.QueryRequest], Sequence[Points], _FoundP
 async def search(
     connection: ServerConnection,
     info: CollectionInfo,
-    questions: Sequence[Question],
+    questions: Sequence[VectorQuestion],
     excluded: dict[str, str],
-) -> list[Answer] | None:
+) -> list[VectorAnswer] | None:
     """Return the answers, or None if the search must be repeated. `excluded` are versions of
     documents that were replaced, with the records of their documents; this updates them.
     Raises CollectionRebuilt."""
@@ -237,7 +237,7 @@ def _query(
 
 
 def _search_page(
-    info: CollectionInfo, question: Question, excluded: Collection[str]
+    info: CollectionInfo, question: VectorQuestion, excluded: Collection[str]
 ) -> _PageSearch:
     """Yield queries, receive the points that they find, and return the page."""
     if not info.divided:  # every passage is a document
@@ -263,7 +263,7 @@ def _search_page(
     return _FoundPage(
         page.found,
         {key.version: key.record for key in (*found.keys, *page.found)},
-        Answer(
+        VectorAnswer(
             candidates=len(found.cosines),
             below=len(found.cosines) - len(enough),
             total=page.total,
@@ -315,13 +315,13 @@ def _make_hits(
 
 
 def _page(
-    question: Question,
+    question: VectorQuestion,
     scale: Scale,
     ranked: Sequence[LanguageRankings],
     languages: Sequence[str],
     excluded: Collection[str],
     fused: Mapping[PassageKey, float],
-) -> Generator[Sequence[models.QueryRequest], Sequence[Points], paging.Page[PassageKey]]:
+) -> Generator[Sequence[models.QueryRequest], Sequence[Points], paging.PassagePage[PassageKey]]:
     """Return the page. Where the list of a language was cut off, its passages are counted, and
     read only if the page needs more than were fused."""
     lists = [scale.similarities(at, one.dense) for at, one in enumerate(ranked)]
@@ -368,7 +368,7 @@ class _FusedPassages:
     cosines: Mapping[PassageKey, float]
     sure: Collection[PassageKey]
     keys: Collection[PassageKey]
-    groups: Sequence[fusion.Group]
+    groups: Sequence[fusion.LanguageGroup]
     rarity: Mapping[int, fusion.Rarity]
 
 
@@ -392,7 +392,7 @@ def _fuse(
         for index, scores, weight in zip(words.indices, alone, frequencies, strict=True)
     }
     groups = [
-        fusion.Group(
+        fusion.LanguageGroup(
             dense={number[at]: scale.similarity(n, one) for at, one in found.dense.items()},
             words={number[at]: score for at, score in found.words.items()},
             weight=fusion.weight_of_words(words, rarity, found.tokens),
@@ -427,7 +427,7 @@ async def _payloads(
 async def _requested_vectors(
     connection: ServerConnection,
     info: CollectionInfo,
-    questions: Sequence[Question],
+    questions: Sequence[VectorQuestion],
     found: Sequence[_FoundPage],
 ) -> dict[str, bytes]:
     """Return the vectors of the passages found for questions that request them, by point."""

@@ -25,7 +25,7 @@ from groundhook.core.types.fields import Scalar
 from groundhook.core.types.filters import Filter
 from groundhook.handlers.kb.server import search as server_search
 from groundhook.handlers.kb.server.collection_info import CollectionInfo
-from groundhook.handlers.kb.server.collections import Collections
+from groundhook.handlers.kb.server.collections import ServerCollections
 from groundhook.handlers.kb.server.connection import RequestRefused, ServerConnection
 from groundhook.handlers.kb.server.filter import of_documents, of_record, of_records
 from groundhook.handlers.kb.server.layout import (
@@ -44,17 +44,17 @@ from groundhook.handlers.kb.store.checks import (
     refuse_without_tenant,
 )
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     CollectionUsage,
     DocumentRecord,
     FullDocument,
     Hit,
     MatchingDocument,
-    Outcome,
     PassageOrdinals,
-    Question,
+    PutOutcome,
     StoreProgress,
+    VectorAnswer,
+    VectorQuestion,
 )
 
 _PAGE = 500  # documents changed by one request
@@ -67,7 +67,7 @@ class ServerStore:
 
     def __init__(self, connection: ServerConnection, prefix: str) -> None:
         self._connection = connection
-        self._collections = Collections(connection, prefix)
+        self._collections = ServerCollections(connection, prefix)
         self._write_locks = WeakValueDictionary[tuple[str, str, str], anyio.Lock]()
 
     async def aclose(self) -> None:
@@ -88,12 +88,12 @@ class ServerStore:
         *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
-    ) -> list[Outcome]:
+    ) -> list[PutOutcome]:
         """Store documents. `reserve_bytes` is ignored: the server manages its own disk."""
         refuse_too_long(documents)
         if documents:
             await self._collections.open_for_writing(collection, settings, *documents)
-        outcomes: list[Outcome] = []
+        outcomes: list[PutOutcome] = []
         before, total = 0, sum(len(document.passages) for document in documents)
         for step in steps(documents):
             counted = None if progress is None else partial(_report, progress, before, total)
@@ -107,7 +107,7 @@ class ServerStore:
         settings: CollectionSettings,
         step: Sequence[FullDocument],
         counted: Counted | None,
-    ) -> list[Outcome]:
+    ) -> list[PutOutcome]:
         async with AsyncExitStack() as locks:
             for tenant, document in sorted(
                 (document.tenant, document.document) for document in step
@@ -131,14 +131,14 @@ class ServerStore:
             ).put(step, counted)
 
     async def search(
-        self, collection: str, settings: CollectionSettings, question: Question, /
-    ) -> Answer:
+        self, collection: str, settings: CollectionSettings, question: VectorQuestion, /
+    ) -> VectorAnswer:
         return (await self.search_many(collection, settings, [question]))[0]
 
     async def search_many(
-        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
-    ) -> list[Answer]:
-        answers: list[Answer] = []
+        self, collection: str, settings: CollectionSettings, questions: Sequence[VectorQuestion], /
+    ) -> list[VectorAnswer]:
+        answers: list[VectorAnswer] = []
         for start in range(0, len(questions), _TOGETHER):
             answers += await self._search(
                 collection, settings, questions[start : start + _TOGETHER]
@@ -146,15 +146,15 @@ class ServerStore:
         return answers
 
     async def _search(
-        self, collection: str, settings: CollectionSettings, questions: Sequence[Question]
-    ) -> list[Answer]:
+        self, collection: str, settings: CollectionSettings, questions: Sequence[VectorQuestion]
+    ) -> list[VectorAnswer]:
         for question in questions:
             refuse_without_tenant(collection, settings, question.tenant)
         excluded: dict[str, str] = {}
         for _ in range(_ROUNDS):
             info = await self._collections.look(collection)
             if info is None:
-                return [Answer(exists=False)] * len(questions)
+                return [VectorAnswer(exists=False)] * len(questions)
             refuse_other_settings(collection, info.settings, settings)
             try:
                 answers = await server_search.search(self._connection, info, questions, excluded)

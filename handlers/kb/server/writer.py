@@ -23,7 +23,7 @@ from groundhook.handlers.kb.server.collection_info import CollectionInfo
 from groundhook.handlers.kb.server.connection import ServerConnection
 from groundhook.handlers.kb.server.filter import of_documents, of_versions
 from groundhook.handlers.kb.server.layout import passage_id, passage_points, record_point
-from groundhook.handlers.kb.store.port import FullDocument, Outcome
+from groundhook.handlers.kb.store.port import FullDocument, PutOutcome
 
 BATCH = 64  # passages in one request
 _PASSAGES, _DOCUMENTS = 512, 100  # in one step; a document of more passages is one of its own
@@ -74,7 +74,7 @@ class CollectionWriter:
 
     async def put(
         self, documents: Sequence[FullDocument], written: Counted | None = None
-    ) -> list[Outcome]:
+    ) -> list[PutOutcome]:
         """Store the documents of a step."""
         versions = [_Version.of(document, self._info.settings.language) for document in documents]
         naming = False

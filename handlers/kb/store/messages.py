@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groundhook.core.types.filters import dumped, loaded
-from groundhook.handlers.kb.store.port import Question
+from groundhook.handlers.kb.store.port import VectorQuestion
 
 
 def pack_vector(vector: Sequence[float]) -> bytes:
@@ -24,7 +24,7 @@ def unpack_vector(vector: bytes) -> list[float]:
     return values.tolist()
 
 
-def dump_question(question: Question) -> dict[str, Any]:
+def dump_question(question: VectorQuestion) -> dict[str, Any]:
     """Return a question as a mapping for a message."""
     return {
         **vars(question),
@@ -32,9 +32,11 @@ def dump_question(question: Question) -> dict[str, Any]:
     }
 
 
-def load_question(raw: Mapping[str, Any]) -> Question:
+def load_question(raw: Mapping[str, Any]) -> VectorQuestion:
     """Return the question that `dump_question` dumped."""
-    return Question(**{**raw, "filter": None if raw["filter"] is None else loaded(raw["filter"])})
+    return VectorQuestion(
+        **{**raw, "filter": None if raw["filter"] is None else loaded(raw["filter"])}
+    )
 
 
 def as_mapping(value: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from groundhook.core.types.search import TotalIs
-from groundhook.handlers.kb.store.port import Question
+from groundhook.handlers.kb.store.port import VectorQuestion
 
 POOL = 40  # passages of each ranking that are fused, at least
 COUNTED = 1_000  # matches that are counted exactly
@@ -25,22 +25,22 @@ DocumentOf = Callable[[P], Hashable]
 
 
 @dataclass(frozen=True)
-class Page(Generic[P]):
+class PassagePage(Generic[P]):
     """Passages of one page, best first, with their similarities. `total` counts all matches; with
-    `Question.groups`, only those that a page can return."""
+    `VectorQuestion.groups`, only those that a page can return."""
 
     found: Mapping[P, float]
     total: int
     total_is: TotalIs
 
 
-def pool_size(question: Question) -> int:
+def pool_size(question: VectorQuestion) -> int:
     """Return how many passages of each ranking are fused."""
     least = 2 * POOL if question.groups else POOL
     return max(least, 4 * (question.page or question.limit))
 
 
-def search_depth(question: Question) -> int:
+def search_depth(question: VectorQuestion) -> int:
     """Return how many of the nearest passages must be read to count the matches and to fill the
     page."""
     needed = question.offset + question.limit
@@ -53,14 +53,19 @@ def may_lack_matches(dense: Mapping[P, float], pool: int, least: float) -> bool:
     return len(dense) >= pool and min(dense.values()) >= least
 
 
-def fills_page(fused: Mapping[P, float], question: Question, document_of: DocumentOf[P]) -> bool:
+def fills_page(
+    fused: Mapping[P, float], question: VectorQuestion, document_of: DocumentOf[P]
+) -> bool:
     """Return whether the fused passages alone fill the page."""
     order = _limit_groups(fused, question.groups, document_of)
     return question.offset + question.limit <= len(order)
 
 
 def count_matches(
-    question: Question, fused: Mapping[P, float], uncut: Iterable[Mapping[P, float]], counted: int
+    question: VectorQuestion,
+    fused: Mapping[P, float],
+    uncut: Iterable[Mapping[P, float]],
+    counted: int,
 ) -> int:
     """Return how many passages match without groups: `counted` of languages whose lists were cut
     off, those in the `uncut` lists, and passages that are returned for their words alone."""
@@ -75,12 +80,12 @@ def count_matches(
 def make_page(
     fused: Mapping[P, float],
     nearest: Mapping[P, float],
-    question: Question,
+    question: VectorQuestion,
     document_of: DocumentOf[P],
     *,
     whole: bool = True,
     matching: int | None = None,
-) -> Page[P]:
+) -> PassagePage[P]:
     """Return the page of a question. First come the `fused` matches in their order, then those of
     the `nearest` passages that reach the threshold. `whole`: these are all matches. `matching`: the
     number of all matches, if it is known."""
@@ -101,7 +106,7 @@ def make_page(
     if matching is not None:
         count = max(matching, len(order))
     on_page = order[question.offset : question.offset + question.limit]
-    return Page(
+    return PassagePage(
         found={place: fused[place] if place in fused else rest[place] for place in on_page},
         total=min(count, COUNTED),
         total_is="exact" if whole and count <= COUNTED else "at_least",

@@ -26,7 +26,7 @@ _NO_FIELDS: Fields = {}
 PROTOCOL = "12"
 
 StoreProgress = Callable[[int, int], None]  # passages stored, passages in all
-Outcome = Literal["added", "replaced"]
+PutOutcome = Literal["added", "replaced"]
 # document → ordinals of its passages; None: all of them
 PassageOrdinals = Mapping[str, Sequence[int] | None]
 
@@ -130,7 +130,7 @@ class Hit(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class VectorQuestion:
     """A question to one collection. Questions that differ in `offset` alone return pages of the
     same order."""
 
@@ -166,7 +166,7 @@ class LanguageShare(NamedTuple):
         }
 
 
-class Evidence(NamedTuple):
+class SearchEvidence(NamedTuple):
     """What a search knows of how far it answers the question (`ranking.certainty`), before the
     threshold: the greatest similarity of its first three passages, as a cosine; that of the tenth
     nearest one, or of the last of fewer, None where there are hardly any; and the rarity of the
@@ -181,7 +181,7 @@ class Evidence(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class VectorAnswer:
     """What a collection returns for a question."""
 
     exists: bool = True  # False: nothing was ever added to the collection
@@ -194,7 +194,7 @@ class Answer:
     # Empty for a collection of an earlier version, which did not store the languages of passages.
     languages: Mapping[str, LanguageShare] = field(default_factory=dict)
     language: str = PLAIN  # of the collection
-    evidence: Evidence | None = None  # None: no passage was compared
+    evidence: SearchEvidence | None = None  # None: no passage was compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +227,7 @@ class VectorStore(Protocol):
         *documents: FullDocument,
         reserve_bytes: int = 0,
         progress: StoreProgress | None = None,
-    ) -> list[Outcome]:
+    ) -> list[PutOutcome]:
         """Store documents, each in place of the one with the same id and tenant. Storing many small
         ones in one call is much faster. Searches see the old version of a document or the new one,
         never a part, even if the call fails. Raises StorageError if less than `reserve_bytes` of
@@ -235,12 +235,12 @@ class VectorStore(Protocol):
         ...
 
     async def search(
-        self, collection: str, settings: CollectionSettings, question: Question, /
-    ) -> Answer: ...
+        self, collection: str, settings: CollectionSettings, question: VectorQuestion, /
+    ) -> VectorAnswer: ...
 
     async def search_many(
-        self, collection: str, settings: CollectionSettings, questions: Sequence[Question], /
-    ) -> list[Answer]:
+        self, collection: str, settings: CollectionSettings, questions: Sequence[VectorQuestion], /
+    ) -> list[VectorAnswer]:
         """Answer several questions to one collection together, in their order."""
         ...
 

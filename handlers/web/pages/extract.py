@@ -40,7 +40,7 @@ _WIDER = {
 
 
 @dataclass(frozen=True)
-class Page:
+class ExtractedPage:
     """A page's text. `published` is its date as the page writes it."""
 
     title: str
@@ -54,14 +54,14 @@ def warm() -> None:
         import_module("trafilatura")
 
 
-def extract_page(body: bytes, media_type: str, charset: str) -> Page:
+def extract_page(body: bytes, media_type: str, charset: str) -> ExtractedPage:
     """Return the text of a page. `media_type` and `charset` are the server's, or "". Raises
     IngestError for a page that has no text or is of an unsupported type."""
     if body.startswith(b"%PDF-") or media_type in PDF:
         pdf = read_pdf(body)
-        return Page(pdf.title, "\n\n".join(pdf.pages))
+        return ExtractedPage(pdf.title, "\n\n".join(pdf.pages))
     if media_type in TEXT:
-        return Page("", decode_text(body, charset))
+        return ExtractedPage("", decode_text(body, charset))
     if media_type not in HTML:
         raise IngestError(f"its type {media_type} is not supported")
     return _extract_html(decode_text(body, charset))
@@ -108,7 +108,7 @@ _NOT_ON_THE_WEB = frozenset(
 )
 
 
-def _extract_html(html: str) -> Page:
+def _extract_html(html: str) -> ExtractedPage:
     with extra("web", "reading pages", IngestError):
         import trafilatura
 
@@ -122,4 +122,4 @@ def _extract_html(html: str) -> Page:
     )
     if extracted is None or not (extracted.text or "").strip():
         raise IngestError("it has no text; scripts of the page are not run")
-    return Page(extracted.title or "", extracted.text, extracted.date or "")
+    return ExtractedPage(extracted.title or "", extracted.text, extracted.date or "")

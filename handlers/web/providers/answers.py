@@ -24,7 +24,7 @@ PASSING = (500, 502, 503, 504)  # transient; a search has no side effects, so a 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
+class HttpReply:
     """An HTTP answer with a decompressed body and lower-case header names."""
 
     status: int
@@ -37,7 +37,7 @@ class Reply:
         return self.headers.get("content-type", "").partition(";")[0].strip() or "text"
 
 
-def parse_answer(provider: str, variable: str, reply: Reply) -> dict[str, Any]:
+def parse_answer(provider: str, variable: str, reply: HttpReply) -> dict[str, Any]:
     """Return the JSON object of an answer with status 200. `variable` is the environment variable
     that holds the key, for error messages.
 
@@ -106,7 +106,7 @@ def too_large_error(provider: str, max_bytes: int) -> SourceError:
 _HOST_HINT = "search.web.host, if set, must be the address of the provider's API"
 
 
-def _status_error(provider: str, variable: str, reply: Reply) -> SourceError:
+def _status_error(provider: str, variable: str, reply: HttpReply) -> SourceError:
     status, reason, after = reply.status, _reason(reply.body), retry_after_s(reply.headers)
     if status in (401, 403):
         return SourceRefused(

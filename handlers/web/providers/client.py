@@ -17,7 +17,7 @@ from groundhook.core.errors import SourceNotConfigured
 from groundhook.core.extras import extra
 from groundhook.core.types.web_providers import WebAccess
 from groundhook.handlers.web.providers.answers import (
-    Reply,
+    HttpReply,
     timeout_error,
     too_large_error,
     unreachable_error,
@@ -40,7 +40,7 @@ class ProviderClient:
         self._headers = dict(headers)
         self._client: aiohttp.ClientSession | None = None
 
-    async def request(self, method: str, path: str, *, timeout: float, **options: Any) -> Reply:  # noqa: ASYNC109
+    async def request(self, method: str, path: str, *, timeout: float, **options: Any) -> HttpReply:  # noqa: ASYNC109
         """Send a request and return the whole answer, whatever its status. `timeout` is in seconds.
         Redirects are not followed, since the key is for this host only. Raises SourceError."""
         client = self._open_session()
@@ -58,7 +58,7 @@ class ProviderClient:
                     if len(body) > MAX_BYTES:
                         raise too_large_error(self._provider, MAX_BYTES)
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return Reply(status=response.status, headers=headers, body=bytes(body))
+        return HttpReply(status=response.status, headers=headers, body=bytes(body))
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._client is None:

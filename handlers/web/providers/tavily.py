@@ -15,7 +15,7 @@ from groundhook.core.errors import SourceNotConfigured
 from groundhook.core.extras import extra
 from groundhook.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 from groundhook.handlers.web.providers.answers import (
-    Reply,
+    HttpReply,
     objects_of,
     parse_answer,
     text_of,
@@ -80,7 +80,7 @@ class Tavily:
         from groundhook.handlers.web.providers.bounded_body import read_body
 
         body = await read_body(NAME, response, MAX_BYTES)
-        reply = Reply(status=response.status_code, headers=dict(response.headers), body=body)
+        reply = HttpReply(status=response.status_code, headers=dict(response.headers), body=body)
         objects_of(NAME, parse_answer(NAME, self._access.variable, reply), "results")
 
 

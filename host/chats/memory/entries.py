@@ -1,8 +1,8 @@
 """Entries of a memory: keys, JSON values with a time to live, and counters; their limits; and an
 in-process implementation.
 
-The limits on lengths, sizes and numbers are checked here for all implementations of `Entries`.
-Identities are unknown here: `host.chats.memory.memory` maps them to spaces.
+The limits on lengths, sizes and numbers are checked here for all implementations of
+`MemoryEntries`. Identities are unknown here: `host.chats.memory.memory` maps them to spaces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Number = int | float
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredValue:
     """A value as UTF-8 JSON, and its expiry time in ms since 1970 (None: never)."""
 
     value: bytes
@@ -39,14 +39,14 @@ class Stored:
 Change = Callable[[bytes | None], tuple[bytes | None, Any]]
 
 
-class Entries(Protocol):
+class MemoryEntries(Protocol):
     """Entries of many spaces; a space is one namespace of one identity. `at` is the current time in
     ms since 1970; entries that expire at or before it do not exist. Every call is atomic, blocks,
     and raises StorageError."""
 
     def get(self, space: str, key: str, at: int, /) -> bytes | None: ...
 
-    def put(self, space: str, key: str, stored: Stored, at: int, /) -> None:
+    def put(self, space: str, key: str, stored: StoredValue, at: int, /) -> None:
         """Set a value. Raises UsageError if the space is full."""
         ...
 
@@ -73,13 +73,13 @@ class LocalEntries:
     """Entries in the memory of this process, for one event loop."""
 
     limits: MemorySettings
-    _spaces: dict[str, dict[str, Stored]] = field(default_factory=dict)
+    _spaces: dict[str, dict[str, StoredValue]] = field(default_factory=dict)
 
     def get(self, space: str, key: str, at: int, /) -> bytes | None:
         stored = self._live_entries(space, at).get(key)
         return stored.value if stored else None
 
-    def put(self, space: str, key: str, stored: Stored, at: int, /) -> None:
+    def put(self, space: str, key: str, stored: StoredValue, at: int, /) -> None:
         entries = self._live_entries(space, at)
         if key not in entries and len(entries) >= self.limits.keys:
             raise full_error(self.limits)
@@ -101,10 +101,10 @@ class LocalEntries:
         old = self._live_entries(space, at).get(key)
         value, result = work(old.value if old else None)
         if value is not None:
-            self.put(space, key, Stored(value, old.expires if old else None), at)
+            self.put(space, key, StoredValue(value, old.expires if old else None), at)
         return result
 
-    def _live_entries(self, space: str, at: int) -> dict[str, Stored]:
+    def _live_entries(self, space: str, at: int) -> dict[str, StoredValue]:
         entries = self._spaces.setdefault(space, {})
         for key in [key for key, stored in entries.items() if not stored.alive(at)]:
             del entries[key]

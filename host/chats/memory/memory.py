@@ -35,10 +35,10 @@ from groundhook.core.ports import Clock
 from groundhook.core.types.turn import Identity
 from groundhook.host.chats.memory.entries import (
     Change,
-    Entries,
     LocalEntries,
+    MemoryEntries,
     Number,
-    Stored,
+    StoredValue,
     add_numbers,
     check_increment,
     check_key,
@@ -54,7 +54,7 @@ NAMESPACES = ("user", "team", "chat", "context")
 THREADS = 4  # SQLite has one writer at a time; more threads would wait for each other
 
 Args = ParamSpec("Args")
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Namespace:
     invalid key, value, increment or time to live.
     """
 
-    entries: Entries
+    entries: MemoryEntries
     space: str
     now: Clock
     limits: MemorySettings
@@ -84,7 +84,9 @@ class Namespace:
         """Set a value, for `ttl_ms` milliseconds or without expiry; an earlier time to live is
         replaced."""
         at = self._now_ms()
-        stored = Stored(encode(check_key(key, self.limits), value, self.limits), expiry(at, ttl_ms))
+        stored = StoredValue(
+            encode(check_key(key, self.limits), value, self.limits), expiry(at, ttl_ms)
+        )
         await self._run(self.entries.put, self.space, key, stored, at)
 
     async def delete(self, key: str) -> bool:
@@ -167,8 +169,8 @@ class Namespace:
         return round(self.now().timestamp() * 1000)
 
     async def _run(
-        self, work: Callable[Args, Result], *args: Args.args, **kwargs: Args.kwargs
-    ) -> Result:
+        self, work: Callable[Args, _Result], *args: Args.args, **kwargs: Args.kwargs
+    ) -> _Result:
         if self.threads is None:
             return work(*args, **kwargs)
         return await anyio.to_thread.run_sync(lambda: work(*args, **kwargs), limiter=self.threads)
@@ -178,8 +180,8 @@ class Namespace:
 class Namespaces:
     """The namespaces of one turn. Made once per turn: its `context` starts empty."""
 
-    stored: Entries
-    local: Entries
+    stored: MemoryEntries
+    local: MemoryEntries
     identity: Identity
     chat_id: str
     now: Clock
@@ -203,7 +205,7 @@ class Namespaces:
 class Memory:
     """The memory of an app; `open_memory` opens it."""
 
-    stored: Entries
+    stored: MemoryEntries
     now: Clock
     limits: MemorySettings
     threads: anyio.CapacityLimiter

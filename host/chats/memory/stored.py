@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from groundhook.core.app_settings import MemorySettings
-from groundhook.host.chats.memory.entries import Change, Stored, full_error
-from groundhook.host.chats.storage.sql import Part, Sql, Storage
+from groundhook.host.chats.memory.entries import Change, StoredValue, full_error
+from groundhook.host.chats.storage.sql import Sql, Storage, TableScripts
 
-MEMORY = Part(
+MEMORY = TableScripts(
     "memory",
     (
         """
@@ -45,7 +45,7 @@ class StoredEntries:
             stored = _find(sql, space, key, at)
         return stored.value if stored else None
 
-    def put(self, space: str, key: str, stored: Stored, at: int, /) -> None:
+    def put(self, space: str, key: str, stored: StoredValue, at: int, /) -> None:
         with self._transaction(space, at) as sql:
             self._write(sql, space, key, stored, at)
 
@@ -75,12 +75,12 @@ class StoredEntries:
             old = _find(sql, space, key, at)
             value, result = work(old.value if old else None)
             if value is not None:
-                self._write(sql, space, key, Stored(value, old.expires if old else None), at)
+                self._write(sql, space, key, StoredValue(value, old.expires if old else None), at)
         return result
 
     # ---- transactions
 
-    def _write(self, sql: Sql, space: str, key: str, stored: Stored, at: int) -> None:
+    def _write(self, sql: Sql, space: str, key: str, stored: StoredValue, at: int) -> None:
         if _find(sql, space, key, at) is None and _is_full(sql, space, at, self._limits.keys):
             raise full_error(self._limits)
         sql.change(
@@ -113,14 +113,14 @@ class StoredEntries:
             yield sql
 
 
-def _find(sql: Sql, space: str, key: str, at: int) -> Stored | None:
+def _find(sql: Sql, space: str, key: str, at: int) -> StoredValue | None:
     rows = sql.rows(
         f"select value, expires from entries where space = :space and key = :key and {_ALIVE}",
         space=space,
         key=key,
         at=at,
     )
-    return Stored(bytes(rows[0][0]), rows[0][1]) if rows else None
+    return StoredValue(bytes(rows[0][0]), rows[0][1]) if rows else None
 
 
 def _count(sql: Sql, space: str, at: int) -> int:

@@ -7,10 +7,10 @@ from typing import Any
 
 import psycopg
 
-from groundhook.host.chats.storage.sql import Row
+from groundhook.host.chats.storage.sql import SqlRow
 
 
-class Connection(psycopg.Connection[Row]):
+class BoundedConnection(psycopg.Connection[SqlRow]):
     """Waits at most `answer_s` seconds for the answer to a statement; None: without a limit. After
     that the connection must be closed: the answer would arrive in place of a later one."""
 

@@ -8,11 +8,11 @@ from typing import Generic, Protocol, TypeVar
 from groundhook.core.errors import StorageError
 
 
-class Connection(Protocol):
+class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-C = TypeVar("C", bound=Connection)
+C = TypeVar("C", bound=_Closable)
 
 
 class IdleConnections(Generic[C]):

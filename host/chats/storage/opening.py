@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from groundhook.core.app_settings import StoreSettings
-from groundhook.host.chats.storage.sql import Part, Storage
+from groundhook.host.chats.storage.sql import Storage, TableScripts
 from groundhook.host.chats.storage.sqlite import SqliteStorage
 
 
@@ -15,7 +15,7 @@ from groundhook.host.chats.storage.sqlite import SqliteStorage
 def open_storage(
     settings: StoreSettings,
     file: Path,
-    parts: Sequence[Part],
+    parts: Sequence[TableScripts],
     *,
     noun: str,
     busy: tuple[str, int] | None = None,

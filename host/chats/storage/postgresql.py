@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 from groundhook.core.errors import ConfigError, HostError, StorageError
 from groundhook.core.extras import extra
 from groundhook.host.chats.storage.idle import IdleConnections
-from groundhook.host.chats.storage.sql import Part, Row, migrate
+from groundhook.host.chats.storage.sql import SqlRow, TableScripts, migrate
 
 if TYPE_CHECKING:
-    from groundhook.host.chats.storage.connection import Connection
+    from groundhook.host.chats.storage.connection import BoundedConnection
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 CONNECT_S = 10
@@ -36,14 +36,14 @@ class PostgresqlStorage:
     writers = 4  # threads; the host has few writes, and each is short
 
     def __init__(
-        self, url: str, parts: Sequence[Part], *, noun: str, busy_ms: int, hint_busy: str
+        self, url: str, parts: Sequence[TableScripts], *, noun: str, busy_ms: int, hint_busy: str
     ) -> None:
         self._url, place = _parse_url(url)
         self._lock_timeout = f"set local lock_timeout = {max(busy_ms, 1)}"  # 0 would be no limit
         self._hint_busy = hint_busy
         self._name = f"{noun} in the database {place!r}"
         self._parts = tuple(parts)
-        self._idle = IdleConnections["Connection"](f"{self._name} are closed")
+        self._idle = IdleConnections["BoundedConnection"](f"{self._name} are closed")
         self._ready = False
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class PostgresqlStorage:
                 db.answer_s = ANSWER_S
                 self._idle.give_back(db, reusable=reusable and not db.closed)
 
-    def _begin(self, begin: str) -> Connection:
+    def _begin(self, begin: str) -> BoundedConnection:
         """Return a connection whose transaction has begun. If the server has closed an idle one, it
         has closed all of them, so they are not tried one after the other."""
         import psycopg
@@ -102,10 +102,10 @@ class PostgresqlStorage:
             raise
         return db
 
-    def _open(self) -> Connection:
-        from groundhook.host.chats.storage.connection import Connection
+    def _open(self) -> BoundedConnection:
+        from groundhook.host.chats.storage.connection import BoundedConnection
 
-        db = Connection.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
+        db = BoundedConnection.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
         try:
             self._prepare(db)
         except BaseException:
@@ -114,7 +114,7 @@ class PostgresqlStorage:
         db.answer_s = ANSWER_S
         return db
 
-    def _prepare(self, db: Connection) -> None:
+    def _prepare(self, db: BoundedConnection) -> None:
         if self._ready:
             return
         with db.transaction():
@@ -137,10 +137,10 @@ class PostgresqlStorage:
 
 
 class _Statements:
-    def __init__(self, db: Connection) -> None:
+    def __init__(self, db: BoundedConnection) -> None:
         self._db = db
 
-    def rows(self, sql: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, sql: str, /, **values: Any) -> Sequence[SqlRow]:
         rows = self._db.execute(_dialect(sql), _escape_values(values)).fetchall()
         return [tuple(_read(value) for value in row) for row in rows]
 

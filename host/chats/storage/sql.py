@@ -2,7 +2,8 @@
 
 Statements are written once, for both: `:name` for a value, `blob` and `bigint` as types, no
 function that only one of them has. Any text without half of a surrogate pair can be stored. A part
-of the host (the chats, the memory) declares its tables as a `Part`; parts may share a storage.
+of the host (the chats, the memory) declares its tables as `TableScripts`; parts may share a
+storage.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import anyio.to_thread
 
 from groundhook.core.errors import StorageError
 
-Row = tuple[Any, ...]
-Result = TypeVar("Result")
+SqlRow = tuple[Any, ...]
+_Result = TypeVar("_Result")
 
 READERS = 4  # threads that read at the same time
 
@@ -28,7 +29,7 @@ VERSIONS = "create table if not exists parts (name text primary key, version big
 
 
 @dataclass(frozen=True)
-class Part:
+class TableScripts:
     """The tables of one part of the host. `steps` are scripts, statements separated by `;` at the
     end of a line: each takes the tables one version forward, and is never changed once released.
     """
@@ -40,7 +41,7 @@ class Part:
 class Sql(Protocol):
     """Statements inside one transaction."""
 
-    def rows(self, sql: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, sql: str, /, **values: Any) -> Sequence[SqlRow]:
         """Run a statement and return its rows."""
         ...
 
@@ -117,22 +118,22 @@ class Threads:
         self._reading = anyio.CapacityLimiter(READERS)
         self._writing = anyio.CapacityLimiter(storage.writers)
 
-    async def read(self, work: Callable[[Sql], Result]) -> Result:
+    async def read(self, work: Callable[[Sql], _Result]) -> _Result:
         """Run `work` in a transaction that reads and return its result. Raises StorageError."""
 
-        def run() -> Result:
+        def run() -> _Result:
             with self._storage.reading() as sql:
                 return work(sql)
 
         with self.times["read"].one():
             return await anyio.to_thread.run_sync(run, limiter=self._reading)
 
-    async def write(self, work: Callable[[Sql], Result], *, abandon: bool = False) -> Result:
+    async def write(self, work: Callable[[Sql], _Result], *, abandon: bool = False) -> _Result:
         """Run `work` in a transaction that may change rows and return its result. Raises
         StorageError. A cancelled caller waits for the transaction, unless it may `abandon` it: the
         transaction then ends some time later, in its thread."""
 
-        def run() -> Result:
+        def run() -> _Result:
             with self._storage.writing() as sql:
                 return work(sql)
 
@@ -142,7 +143,7 @@ class Threads:
             )
 
 
-def migrate(sql: Sql, parts: Sequence[Part], noun: str) -> None:
+def migrate(sql: Sql, parts: Sequence[TableScripts], noun: str) -> None:
     """Take the tables of each part to its newest version. The transaction must be the only one that
     migrates. Raises StorageError for tables of a newer version."""
     run_script(sql, VERSIONS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from groundhook.core.errors import StorageError
-from groundhook.host.chats.storage.sql import Part, Row, migrate
+from groundhook.host.chats.storage.sql import SqlRow, TableScripts, migrate
 from groundhook.host.chats.storage.sqlite_file import SqliteFile
 
 NEWEST = 1  # `user_version` of files from before each part had a version of its own
@@ -22,7 +22,13 @@ class SqliteStorage:
     writers = 1  # SQLite has one writer at a time; more threads would wait for each other
 
     def __init__(
-        self, path: Path, parts: Sequence[Part], *, noun: str, busy_ms: int, hint_busy: str = ""
+        self,
+        path: Path,
+        parts: Sequence[TableScripts],
+        *,
+        noun: str,
+        busy_ms: int,
+        hint_busy: str = "",
     ) -> None:
         self._parts = tuple(parts)
         self._name = f"{noun} {str(path)!r}"
@@ -67,7 +73,7 @@ class _Statements:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def rows(self, sql: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, sql: str, /, **values: Any) -> Sequence[SqlRow]:
         return self._db.execute(sql, values).fetchall()
 
     def change(self, sql: str, /, **values: Any) -> int:

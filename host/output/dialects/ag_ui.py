@@ -12,16 +12,16 @@ from typing import Any
 
 from groundhook.core.json_lines import line
 from groundhook.core.types.events import Event
-from groundhook.host.output.dialects.fold import Piece
+from groundhook.host.output.dialects.fold import ClientMessage
 from groundhook.host.output.dialects.openai_chat import DONE
-from groundhook.host.output.dialects.ui_stream import Shown, UIStream
+from groundhook.host.output.dialects.ui_stream import UIStream, _Shown
 
 
 @dataclass(frozen=True)
 class Run:
     """The state of the fold. `ui` is that of the chunks."""
 
-    ui: Shown = Shown()
+    ui: _Shown = _Shown()
     message_id: str = ""
 
 
@@ -36,21 +36,23 @@ class AGUI:
     def begin(self) -> Run:
         return Run(ui=self.ui.begin(), message_id=f"message-{self.run_id}")
 
-    def step(self, state: Run, event: Event, /) -> tuple[Run, Sequence[Piece]]:
+    def step(self, state: Run, event: Event, /) -> tuple[Run, Sequence[ClientMessage]]:
         ui, chunks = self.ui.step(state.ui, event)
         return self._chunks(replace(state, ui=ui), chunks)
 
-    def end(self, state: Run, /) -> Sequence[Piece]:
+    def end(self, state: Run, /) -> Sequence[ClientMessage]:
         return self._chunks(state, self.ui.end(state.ui))[1]
 
-    def _chunks(self, state: Run, chunks: Sequence[Piece]) -> tuple[Run, list[Piece]]:
-        made: list[Piece] = []
+    def _chunks(
+        self, state: Run, chunks: Sequence[ClientMessage]
+    ) -> tuple[Run, list[ClientMessage]]:
+        made: list[ClientMessage] = []
         for chunk in chunks:
             if chunk.data == DONE:
                 continue
             if chunk.data["type"] == "start":
                 state = replace(state, message_id=chunk.data.get("messageId", state.message_id))
-            made += [Piece(event) for event in self._events(state, chunk.data)]
+            made += [ClientMessage(event) for event in self._events(state, chunk.data)]
         return state, made
 
     def _events(self, state: Run, chunk: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from markdown_it.token import Token
 
 from groundhook.core.types.chats import KeptAnswer
 
-Block = dict[str, Any]
-Node = Block | str
+_Block = dict[str, Any]
+_Node = _Block | str
 
 HEAVIEST = 100_000  # characters that are parsed; a heavier text is shown as it is written
 LIGHT = 4_000  # characters that are parsed within 50 ms, however hostile
@@ -62,12 +62,12 @@ class Tail:
 _WHOLE = Tail()
 
 
-def blocks_of(answer: KeptAnswer) -> list[Block]:
+def blocks_of(answer: KeptAnswer) -> list[_Block]:
     """Return the blocks of an answer."""
     return blocks_from(answer, Tail())[0]
 
 
-def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[Block], Tail]:
+def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[_Block], Tail]:
     """Return the blocks of the tail of an answer, and its tail when more text follows: its last
     block may grow."""
     blocks, complete, start = parsed(*written(answer, tail))
@@ -86,7 +86,7 @@ def written(
 
 def parsed(
     text: str, marks: Sequence[tuple[int, str]], addresses: Sequence[str]
-) -> tuple[list[Block], int, int]:
+) -> tuple[list[_Block], int, int]:
     """Return the blocks of a text, how many of them are complete when more text follows, and where
     the others begin."""
     if weight(text) > HEAVIEST:
@@ -108,17 +108,17 @@ def weight(text: str) -> int:
     return len(text) + (CELL * widest * len(lines) if widest > 1 else 0)
 
 
-def markdown_blocks(text: str) -> list[Block]:
+def markdown_blocks(text: str) -> list[_Block]:
     """Return the blocks of a text without citations, such as a passage of a document."""
     return parsed(text, (), ())[0]
 
 
-def blocks_of_texts(texts: Sequence[str]) -> list[list[Block]]:
+def blocks_of_texts(texts: Sequence[str]) -> list[list[_Block]]:
     """Return the blocks of each of several texts."""
     return [markdown_blocks(text) for text in texts]
 
 
-def plain_block(text: str) -> Block:
+def plain_block(text: str) -> _Block:
     """Return a text as it is written."""
     return {"type": "p", "children": [text]}
 
@@ -169,9 +169,9 @@ class _Tree:
     markers: Sequence[str]
     addresses: frozenset[str]
 
-    def blocks(self, tokens: Iterable[Token]) -> list[Block]:
+    def blocks(self, tokens: Iterable[Token]) -> list[_Block]:
         """Return the tree of all tokens."""
-        root: Block = {"type": "root", "children": []}
+        root: _Block = {"type": "root", "children": []}
         stack = [root]
         for token in tokens:
             if token.type in _IGNORED:
@@ -184,11 +184,11 @@ class _Tree:
                 self._close(stack)
             else:
                 stack[-1]["children"] += self._leaf(token)
-        children: list[Block] = root["children"]
+        children: list[_Block] = root["children"]
         return children
 
-    def _open(self, token: Token) -> Block:
-        made: Block = {"type": _OPENING[token.type], "children": []}
+    def _open(self, token: Token) -> _Block:
+        made: _Block = {"type": _OPENING[token.type], "children": []}
         if token.type == "heading_open":
             made["level"] = int(token.tag[1])
         elif token.type == "ordered_list_open":
@@ -202,15 +202,15 @@ class _Tree:
             made["type"] = "tight"
         return made
 
-    def _close(self, stack: list[Block]) -> None:
+    def _close(self, stack: list[_Block]) -> None:
         done = stack.pop()
-        above: list[Node] = stack[-1]["children"]
+        above: list[_Node] = stack[-1]["children"]
         if done["type"] == "tight":  # of a list without blank lines: its text belongs to the entry
             above[-1:] = done["children"]
         elif done["type"] == "link" and done["href"] not in self.addresses:
             above[-1:] = [*done["children"], *_host(done["href"])]
 
-    def _leaf(self, token: Token) -> Iterator[Node]:
+    def _leaf(self, token: Token) -> Iterator[_Node]:
         match token.type:
             case "inline":
                 yield from _joined(self.blocks(token.children or ()))
@@ -230,7 +230,7 @@ class _Tree:
             case _:
                 yield self._plain(token.content)
 
-    def _text(self, text: str) -> Iterator[Node]:
+    def _text(self, text: str) -> Iterator[_Node]:
         for n, part in enumerate(_MARK.split(text)):
             if n % 2:
                 yield {"type": "ref", "marker": self.markers[int(part)]}
@@ -242,7 +242,7 @@ class _Tree:
         return _MARK.sub(lambda found: self.markers[int(found[1])], text)
 
 
-def _host(address: str) -> list[Node]:
+def _host(address: str) -> list[_Node]:
     try:
         host = urlsplit(address).hostname or ""
     except ValueError:
@@ -250,9 +250,9 @@ def _host(address: str) -> list[Node]:
     return [f" ({host})"] if host else []
 
 
-def _joined(nodes: Iterable[Node]) -> list[Node]:
+def _joined(nodes: Iterable[_Node]) -> list[_Node]:
     """Return the nodes with texts that follow one another as one."""
-    joined: list[Node] = []
+    joined: list[_Node] = []
     for node in nodes:
         if isinstance(node, str) and joined and isinstance(joined[-1], str):
             joined[-1] += node

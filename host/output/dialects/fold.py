@@ -11,11 +11,11 @@ from typing import Any, Protocol, TypeVar
 
 from groundhook.core.types.events import Event
 
-State = TypeVar("State")
+_State = TypeVar("_State")
 
 
 @dataclass(frozen=True)
-class Piece:
+class ClientMessage:
     """One message to the client: a JSON value, or text that is sent as it is (`[DONE]`), with the
     name of its event in dialects that have one."""
 
@@ -23,27 +23,29 @@ class Piece:
     event: str = ""
 
 
-class Fold(Protocol[State]):
+class Fold(Protocol[_State]):
     """The events of one turn in one dialect. `end` is called once, after the last event, also when
     the events broke off."""
 
-    def begin(self) -> State: ...
+    def begin(self) -> _State: ...
 
-    def step(self, state: State, event: Event, /) -> tuple[State, Sequence[Piece]]: ...
+    def step(self, state: _State, event: Event, /) -> tuple[_State, Sequence[ClientMessage]]: ...
 
-    def end(self, state: State, /) -> Sequence[Piece]: ...
+    def end(self, state: _State, /) -> Sequence[ClientMessage]: ...
 
 
-def steps(fold: Fold[State], state: State, events: Iterable[Event]) -> tuple[State, list[Piece]]:
+def steps(
+    fold: Fold[_State], state: _State, events: Iterable[Event]
+) -> tuple[_State, list[ClientMessage]]:
     """Fold some events; return the state behind them and their pieces."""
-    pieces: list[Piece] = []
+    pieces: list[ClientMessage] = []
     for event in events:
         state, more = fold.step(state, event)
         pieces += more
     return state, pieces
 
 
-def run(fold: Fold[State], events: Iterable[Event]) -> list[Piece]:
+def run(fold: Fold[_State], events: Iterable[Event]) -> list[ClientMessage]:
     """Fold all events of a turn; return every piece."""
     state, pieces = steps(fold, fold.begin(), events)
     return [*pieces, *fold.end(state)]

@@ -22,7 +22,7 @@ from groundhook.core.types.events import (
 from groundhook.core.types.search import Certainty, Item, SearchResult
 from groundhook.core.types.turn import Usage
 from groundhook.host.output.dialects.audience import Audience
-from groundhook.host.output.dialects.fold import Piece
+from groundhook.host.output.dialects.fold import ClientMessage
 
 
 class Answer(Value):
@@ -71,7 +71,7 @@ class Whole:
     def begin(self) -> Gathered:
         return Gathered()
 
-    def step(self, state: Gathered, event: Event, /) -> tuple[Gathered, Sequence[Piece]]:
+    def step(self, state: Gathered, event: Event, /) -> tuple[Gathered, Sequence[ClientMessage]]:
         match event:
             case StreamStart() if state.start is None:  # not of an assistant it was delegated to
                 state = replace(state, start=event)
@@ -87,8 +87,8 @@ class Whole:
                 pass
         return state, ()
 
-    def end(self, state: Gathered, /) -> Sequence[Piece]:
-        return (Piece(answer(state)),)
+    def end(self, state: Gathered, /) -> Sequence[ClientMessage]:
+        return (ClientMessage(answer(state)),)
 
 
 def answer(state: Gathered) -> Answer:

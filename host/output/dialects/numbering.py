@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from groundhook.core.server_settings import CitationStyle
 from groundhook.core.types.events import CitationSeen
 from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.places import address
 
-CitationStyle = Literal["numbers", "links", "markers", "none"]
 UNKNOWN = "[?]"
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from groundhook.core import hook_messages
+from groundhook.core.server_settings import CitationStyle
 from groundhook.core.types.events import (
     CitationSeen,
     Claims,
@@ -37,9 +38,9 @@ from groundhook.core.types.events import (
 from groundhook.core.types.search import Item
 from groundhook.core.types.turn import Usage
 from groundhook.host.output.dialects import literal, openwebui
-from groundhook.host.output.dialects.fold import Piece
+from groundhook.host.output.dialects.fold import ClientMessage
 from groundhook.host.output.dialects.literal import Literal
-from groundhook.host.output.dialects.numbering import CitationStyle, Numbers, shown, unique
+from groundhook.host.output.dialects.numbering import Numbers, shown, unique
 from groundhook.host.output.dialects.places import address
 
 DONE = "[DONE]"
@@ -102,20 +103,20 @@ class OpenAIChat:
     def begin(self) -> Sent:
         return Sent()
 
-    def step(self, state: Sent, event: Event, /) -> tuple[Sent, Sequence[Piece]]:
+    def step(self, state: Sent, event: Event, /) -> tuple[Sent, Sequence[ClientMessage]]:
         if self.citations not in NUMBERED:
             return self._step(state, event)
         written, events = literal.step(state.literal, event)
         return self._steps(replace(state, literal=written), events)
 
-    def _steps(self, state: Sent, events: Iterable[Event]) -> tuple[Sent, list[Piece]]:
-        pieces: list[Piece] = []
+    def _steps(self, state: Sent, events: Iterable[Event]) -> tuple[Sent, list[ClientMessage]]:
+        pieces: list[ClientMessage] = []
         for event in events:
             state, more = self._step(state, event)
             pieces += more
         return state, pieces
 
-    def _step(self, state: Sent, event: Event) -> tuple[Sent, Sequence[Piece]]:
+    def _step(self, state: Sent, event: Event) -> tuple[Sent, Sequence[ClientMessage]]:
         match event:
             case StreamStart():
                 return self._begun(state)
@@ -131,7 +132,7 @@ class OpenAIChat:
                 closed, pieces = self._all_closed(state)
                 annotated, notes = self._all_annotated(closed)
                 failed = replace(annotated, failed=True)
-                return failed, [*pieces, *notes, Piece(error_body(event))]
+                return failed, [*pieces, *notes, ClientMessage(error_body(event))]
             case Reasoning():
                 # A key of other services, which clients read for a model that thinks first.
                 return state, (self._chunk({"reasoning_content": event.delta}),)
@@ -148,23 +149,23 @@ class OpenAIChat:
             case _:
                 assert_never(event)
 
-    def end(self, state: Sent, /) -> Sequence[Piece]:
-        done = Piece(DONE)
+    def end(self, state: Sent, /) -> Sequence[ClientMessage]:
+        done = ClientMessage(DONE)
         if state.finish:
             return (done,)
         state, held = self._steps(state, literal.flush(state.literal)[1])
         closed, pieces = self._all_closed(state)
         pieces = [*held, *pieces, *self._all_annotated(closed)[1]]
-        broken = Piece(error_body(Failed(code="internal", message=BROKEN)))
+        broken = ClientMessage(error_body(Failed(code="internal", message=BROKEN)))
         return [*pieces, broken, done]
 
-    def _begun(self, state: Sent) -> tuple[Sent, Sequence[Piece]]:
+    def _begun(self, state: Sent) -> tuple[Sent, Sequence[ClientMessage]]:
         if state.begun:  # of an assistant that the turn was delegated to
             return state, ()
         begun = replace(state, begun=True)
         return begun, (self._chunk({"role": "assistant", "content": ""}),)
 
-    def _text(self, state: Sent, delta: str) -> tuple[Sent, Sequence[Piece]]:
+    def _text(self, state: Sent, delta: str) -> tuple[Sent, Sequence[ClientMessage]]:
         if not state.marker:
             return self._sent(state, delta)
         cited, item, label = state.marker, state.cited, state.label
@@ -180,7 +181,9 @@ class OpenAIChat:
         noted = Noted(cited, item, start, start + len(label))
         return replace(sent, annotations=(*state.annotations, noted)), pieces
 
-    def _sent(self, state: Sent, text: str, writer: str = "") -> tuple[Sent, Sequence[Piece]]:
+    def _sent(
+        self, state: Sent, text: str, writer: str = ""
+    ) -> tuple[Sent, Sequence[ClientMessage]]:
         """Send text. A hook's message and the answer beside it are paragraphs of their own."""
         if not text:
             return state, ()
@@ -190,7 +193,7 @@ class OpenAIChat:
         sent = replace(state, length=state.length + len(text), writer=writer, tail=tail)
         return sent, (self._chunk({"content": text}),)
 
-    def _cited(self, state: Sent, event: CitationSeen) -> tuple[Sent, Sequence[Piece]]:
+    def _cited(self, state: Sent, event: CitationSeen) -> tuple[Sent, Sequence[ClientMessage]]:
         if event.item is None:
             label = shown(event, 0, self.citations, "")
             return replace(state, marker=event.marker, label=label, cited=None), ()
@@ -216,7 +219,7 @@ class OpenAIChat:
         # SDKs join lists of deltas by `index`: an entry without one, or sent twice, fails there.
         return {"index": index, "type": "url_citation", "url_citation": citation}
 
-    def _message(self, state: Sent, event: HookMessage) -> tuple[Sent, Sequence[Piece]]:
+    def _message(self, state: Sent, event: HookMessage) -> tuple[Sent, Sequence[ClientMessage]]:
         """Send the text that a hook's message adds. A message that was replaced cannot be taken
         back, and one of another type is for clients that know it."""
         after = hook_messages.step(state.messages, event)
@@ -227,7 +230,7 @@ class OpenAIChat:
         text, _ = hook_messages.added_text(state.messages.get(event.message_id), now)
         return self._sent(held, text, event.message_id)
 
-    def _status(self, state: Sent, event: Step) -> tuple[Sent, Sequence[Piece]]:
+    def _status(self, state: Sent, event: Step) -> tuple[Sent, Sequence[ClientMessage]]:
         match event:
             case SearchStart():
                 return self._opened(state, event.search_id, openwebui.searching(event))
@@ -244,20 +247,20 @@ class OpenAIChat:
 
     def _opened(
         self, state: Sent, id: str, status: openwebui.Status
-    ) -> tuple[Sent, Sequence[Piece]]:
+    ) -> tuple[Sent, Sequence[ClientMessage]]:
         return replace(state, open=(*state.open, (id, status))), (self._event(status.event()),)
 
     def _closed(
         self, state: Sent, id: str, status: openwebui.Status
-    ) -> tuple[Sent, Sequence[Piece]]:
+    ) -> tuple[Sent, Sequence[ClientMessage]]:
         still = tuple(each for each in state.open if each[0] != id)
         return replace(state, open=still), (self._event(status.event()),)
 
-    def _all_closed(self, state: Sent) -> tuple[Sent, list[Piece]]:
+    def _all_closed(self, state: Sent) -> tuple[Sent, list[ClientMessage]]:
         ended = [self._event(replace(status, done=True).event()) for _, status in state.open]
         return replace(state, open=()), ended
 
-    def _all_annotated(self, state: Sent) -> tuple[Sent, list[Piece]]:
+    def _all_annotated(self, state: Sent) -> tuple[Sent, list[ClientMessage]]:
         if not state.annotations:
             return state, []
         listed = [
@@ -267,7 +270,7 @@ class OpenAIChat:
         sent = replace(state, annotations=(), annotated=state.annotated + len(listed))
         return sent, [self._chunk({"annotations": listed})]
 
-    def _ended(self, state: Sent, event: StreamEnd) -> tuple[Sent, Sequence[Piece]]:
+    def _ended(self, state: Sent, event: StreamEnd) -> tuple[Sent, Sequence[ClientMessage]]:
         # Models and hooks name others, which clients of this API do not know.
         finish = event.finish_reason if event.finish_reason in FINISHES else "stop"
         finish = "tool_calls" if event.tool_calls else finish
@@ -280,9 +283,11 @@ class OpenAIChat:
             calls = [{"index": n, **call} for n, call in enumerate(event.tool_calls)]
             pieces.append(self._chunk({"tool_calls": calls}))
         last = self._chunk({}, finish)
-        pieces.append(Piece({**last.data, "groundhook": judgement(event)}))
+        pieces.append(ClientMessage({**last.data, "groundhook": judgement(event)}))
         if self.usage:
-            pieces.append(Piece({**self._base(), "choices": [], "usage": tokens(event.usage)}))
+            pieces.append(
+                ClientMessage({**self._base(), "choices": [], "usage": tokens(event.usage)})
+            )
         return replace(closed, finish=finish), pieces
 
     def _base(self) -> dict[str, Any]:
@@ -293,14 +298,14 @@ class OpenAIChat:
             "model": self.model,
         }
 
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Piece:
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> ClientMessage:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return Piece({**self._base(), "choices": [choice]})
+        return ClientMessage({**self._base(), "choices": [choice]})
 
-    def _event(self, event: dict[str, Any]) -> Piece:
+    def _event(self, event: dict[str, Any]) -> ClientMessage:
         choice = {"index": 0, "delta": {}, "finish_reason": None}
         # Open WebUI reads the key `event`; SDKs accept keys of a chunk that they do not know.
-        return Piece({**self._base(), "choices": [choice], "event": event})
+        return ClientMessage({**self._base(), "choices": [choice], "event": event})
 
 
 def judgement(event: StreamEnd) -> dict[str, Any]:
@@ -334,7 +339,7 @@ def tokens(usage: Usage) -> dict[str, int]:
     }
 
 
-def completion(pieces: Iterable[Piece]) -> dict[str, Any]:
+def completion(pieces: Iterable[ClientMessage]) -> dict[str, Any]:
     """Return the chunks of an answer as one `chat.completion`; the error alone if the turn failed
     before any text."""
     deltas: list[Mapping[str, Any]] = []

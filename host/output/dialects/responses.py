@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groundhook.core.types.events import STOPPED, Event
-from groundhook.host.output.dialects.fold import Piece
+from groundhook.host.output.dialects.fold import ClientMessage
 from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, Sent
 
 REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 @dataclass(frozen=True)
-class Item:
+class OutputItem:
     """An item of the output. `text` is that of a message or a thought."""
 
     kind: str
@@ -31,12 +31,12 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Output:
+class ResponseOutput:
     """The state of the fold. `chat` is that of the chunks from which the items are made."""
 
     chat: Sent = Sent()
     number: int = 0
-    items: tuple[Item, ...] = ()
+    items: tuple[OutputItem, ...] = ()
     begun: bool = False
     finish: str = ""
     usage: Mapping[str, int] | None = None
@@ -52,20 +52,22 @@ class Responses:
     chat: OpenAIChat
     echoed: Mapping[str, Any] = field(default_factory=dict)
 
-    def begin(self) -> Output:
-        return Output(chat=self.chat.begin())
+    def begin(self) -> ResponseOutput:
+        return ResponseOutput(chat=self.chat.begin())
 
-    def step(self, state: Output, event: Event, /) -> tuple[Output, Sequence[Piece]]:
+    def step(
+        self, state: ResponseOutput, event: Event, /
+    ) -> tuple[ResponseOutput, Sequence[ClientMessage]]:
         chat, chunks = self.chat.step(state.chat, event)
         state = replace(state, chat=chat)
-        made: list[Piece] = []
+        made: list[ClientMessage] = []
         for chunk in chunks:
             state, more = self._chunk(state, chunk.data)
             made += more
         return state, made
 
-    def end(self, state: Output, /) -> Sequence[Piece]:
-        made: list[Piece] = []
+    def end(self, state: ResponseOutput, /) -> Sequence[ClientMessage]:
+        made: list[ClientMessage] = []
         for chunk in self.chat.end(state.chat):
             if chunk.data != DONE:
                 state, more = self._chunk(state, chunk.data)
@@ -82,7 +84,7 @@ class Responses:
         _, piece = _numbered(state, f"response.{ended}", {"response": whole})
         return [*made, piece]
 
-    def response(self, state: Output, *, over: bool) -> dict[str, Any]:
+    def response(self, state: ResponseOutput, *, over: bool) -> dict[str, Any]:
         """Return the response so far; `over`: nothing follows."""
         status = "in_progress"
         if over:
@@ -108,7 +110,9 @@ class Responses:
             **self.echoed,
         }
 
-    def _chunk(self, state: Output, chunk: Mapping[str, Any]) -> tuple[Output, list[Piece]]:
+    def _chunk(
+        self, state: ResponseOutput, chunk: Mapping[str, Any]
+    ) -> tuple[ResponseOutput, list[ClientMessage]]:
         if "error" in chunk:
             return replace(state, error=state.error or chunk["error"]), []
         state = replace(
@@ -116,15 +120,17 @@ class Responses:
             usage=chunk.get("usage") or state.usage,
             judged=chunk.get("groundhook") or state.judged,
         )
-        made: list[Piece] = []
+        made: list[ClientMessage] = []
         for choice in chunk["choices"]:
             state, more = self._delta(state, choice["delta"])
             made += more
             state = replace(state, finish=choice["finish_reason"] or state.finish)
         return state, made
 
-    def _delta(self, state: Output, delta: Mapping[str, Any]) -> tuple[Output, list[Piece]]:
-        made: list[Piece] = []
+    def _delta(
+        self, state: ResponseOutput, delta: Mapping[str, Any]
+    ) -> tuple[ResponseOutput, list[ClientMessage]]:
+        made: list[ClientMessage] = []
         if "role" in delta and not state.begun:
             state = replace(state, begun=True)
             for name in ("response.created", "response.in_progress"):
@@ -143,8 +149,10 @@ class Responses:
             made += more
         return state, made
 
-    def _grown(self, state: Output, kind: str, text: str) -> tuple[Output, list[Piece]]:
-        made: list[Piece] = []
+    def _grown(
+        self, state: ResponseOutput, kind: str, text: str
+    ) -> tuple[ResponseOutput, list[ClientMessage]]:
+        made: list[ClientMessage] = []
         at = _open(state, kind)
         thought = _open(state, "reasoning")
         if kind == "message" and thought is not None:
@@ -153,7 +161,7 @@ class Responses:
         if at is None:
             at = len(state.items)
             prefix = "msg" if kind == "message" else f"rs{at}"
-            state, more = _added(state, Item(kind, f"{prefix}_{self._turn}"))
+            state, more = _added(state, OutputItem(kind, f"{prefix}_{self._turn}"))
             made += more
         item = state.items[at]
         state = _replaced(state, at, replace(item, text=item.text + text))
@@ -163,11 +171,15 @@ class Responses:
         state, piece = _numbered(state, f"response.{name}.delta", {**place, **extra})
         return state, [*made, piece]
 
-    def _called(self, state: Output, call: Mapping[str, Any]) -> tuple[Output, list[Piece]]:
+    def _called(
+        self, state: ResponseOutput, call: Mapping[str, Any]
+    ) -> tuple[ResponseOutput, list[ClientMessage]]:
         function = call["function"]
         shown = {"call_id": call["id"], "name": function["name"]}
         at = len(state.items)
-        item = Item("function_call", f"fc{at}_{self._turn}", function["arguments"], call=shown)
+        item = OutputItem(
+            "function_call", f"fc{at}_{self._turn}", function["arguments"], call=shown
+        )
         state, made = _added(state, item)
         place = {"item_id": item.id, "output_index": at}
         for name, key in (("delta", "delta"), ("done", "arguments")):
@@ -176,8 +188,8 @@ class Responses:
             made.append(piece)
         return state, made
 
-    def _all_done(self, state: Output) -> tuple[Output, list[Piece]]:
-        made: list[Piece] = []
+    def _all_done(self, state: ResponseOutput) -> tuple[ResponseOutput, list[ClientMessage]]:
+        made: list[ClientMessage] = []
         for at, item in enumerate(state.items):
             if not item.done:
                 state, more = _done(state, at)
@@ -204,22 +216,22 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def _open(state: Output, kind: str) -> int | None:
+def _open(state: ResponseOutput, kind: str) -> int | None:
     return next(
         (n for n, item in enumerate(state.items) if item.kind == kind and not item.done), None
     )
 
 
-def _replaced(state: Output, at: int, item: Item) -> Output:
+def _replaced(state: ResponseOutput, at: int, item: OutputItem) -> ResponseOutput:
     return replace(state, items=(*state.items[:at], item, *state.items[at + 1 :]))
 
 
-def _place(item: Item, at: int) -> dict[str, Any]:
+def _place(item: OutputItem, at: int) -> dict[str, Any]:
     part = "content_index" if item.kind == "message" else "summary_index"
     return {"item_id": item.id, "output_index": at, part: 0}
 
 
-def _added(state: Output, item: Item) -> tuple[Output, list[Piece]]:
+def _added(state: ResponseOutput, item: OutputItem) -> tuple[ResponseOutput, list[ClientMessage]]:
     at = len(state.items)
     begun = replace(item, text="")
     fields = {"output_index": at, "item": _shown(begun, part=False)}
@@ -233,9 +245,9 @@ def _added(state: Output, item: Item) -> tuple[Output, list[Piece]]:
     return replace(state, items=(*state.items, item)), made
 
 
-def _done(state: Output, at: int) -> tuple[Output, list[Piece]]:
+def _done(state: ResponseOutput, at: int) -> tuple[ResponseOutput, list[ClientMessage]]:
     item = replace(state.items[at], done=True)
-    made: list[Piece] = []
+    made: list[ClientMessage] = []
     if item.kind != "function_call":
         of_text, of_part = ("output_text", "content_part")
         if item.kind == "reasoning":
@@ -251,7 +263,9 @@ def _done(state: Output, at: int) -> tuple[Output, list[Piece]]:
     return _replaced(state, at, item), [*made, piece]
 
 
-def _annotated(state: Output, given: Mapping[str, Any]) -> tuple[Output, list[Piece]]:
+def _annotated(
+    state: ResponseOutput, given: Mapping[str, Any]
+) -> tuple[ResponseOutput, list[ClientMessage]]:
     at = _open(state, "message")
     if at is None:
         return state, []
@@ -264,7 +278,7 @@ def _annotated(state: Output, given: Mapping[str, Any]) -> tuple[Output, list[Pi
     return _replaced(state, at, noted), [piece]
 
 
-def _part(item: Item) -> dict[str, Any]:
+def _part(item: OutputItem) -> dict[str, Any]:
     if item.kind == "reasoning":
         return {"type": "summary_text", "text": item.text}
     return {
@@ -275,7 +289,7 @@ def _part(item: Item) -> dict[str, Any]:
     }
 
 
-def _shown(item: Item, *, part: bool = True) -> dict[str, Any]:
+def _shown(item: OutputItem, *, part: bool = True) -> dict[str, Any]:
     status = "completed" if item.done else "in_progress"
     parts = [_part(item)] if part else []
     match item.kind:
@@ -288,9 +302,11 @@ def _shown(item: Item, *, part: bool = True) -> dict[str, Any]:
     return {"type": item.kind, "id": item.id, "status": status, **own}
 
 
-def _numbered(state: Output, name: str, fields: Mapping[str, Any]) -> tuple[Output, Piece]:
+def _numbered(
+    state: ResponseOutput, name: str, fields: Mapping[str, Any]
+) -> tuple[ResponseOutput, ClientMessage]:
     data = {"type": name, "sequence_number": state.number, **fields}
-    return replace(state, number=state.number + 1), Piece(data, name)
+    return replace(state, number=state.number + 1), ClientMessage(data, name)
 
 
 def _usage(usage: Mapping[str, int] | None) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ from groundhook.core.types.events import (
     Warned,
 )
 from groundhook.core.types.search import Item
-from groundhook.host.output.dialects.fold import Piece
+from groundhook.host.output.dialects.fold import ClientMessage
 from groundhook.host.output.dialects.numbering import unique
 from groundhook.host.output.dialects.openai_chat import (
     DONE,
@@ -49,11 +49,11 @@ REASONS = {
     "content_filter": "content-filter",
     "tool_calls": "tool-calls",
 }
-Pieces = list[Piece]
+Pieces = list[ClientMessage]
 
 
 @dataclass(frozen=True)
-class Shown:
+class _Shown:
     """The state of the fold. `chat` is that of the chunks. `calls` are the shown ids of tool calls
     without a result by their own, `called` all shown ids; `thoughts` is the number of thoughts."""
 
@@ -81,26 +81,26 @@ class UIStream:
 
     chat: OpenAIChat
 
-    def begin(self) -> Shown:
-        return Shown(chat=self.chat.begin())
+    def begin(self) -> _Shown:
+        return _Shown(chat=self.chat.begin())
 
-    def step(self, state: Shown, event: Event, /) -> tuple[Shown, Sequence[Piece]]:
+    def step(self, state: _Shown, event: Event, /) -> tuple[_Shown, Sequence[ClientMessage]]:
         noted = state.chat.annotations
         chat, chunks = self.chat.step(state.chat, event)
         state, made = self._chunks(replace(state, chat=chat), chunks, noted)
         state, more = self._event(state, event)
         return state, [*made, *more]
 
-    def end(self, state: Shown, /) -> Sequence[Piece]:
-        done = Piece(DONE)
+    def end(self, state: _Shown, /) -> Sequence[ClientMessage]:
+        done = ClientMessage(DONE)
         if state.over:
             return (done,)
         state, made = self._chunks(state, self.chat.end(state.chat), state.chat.annotations)
         return [*made, *self._ended(state)[1], done]
 
     def _chunks(
-        self, state: Shown, chunks: Sequence[Piece], noted: tuple[Noted, ...]
-    ) -> tuple[Shown, Pieces]:
+        self, state: _Shown, chunks: Sequence[ClientMessage], noted: tuple[Noted, ...]
+    ) -> tuple[_Shown, Pieces]:
         """Read chunks. `noted` are the annotations that the chunks may have."""
         made: Pieces = []
         for chunk in chunks:
@@ -119,7 +119,7 @@ class UIStream:
                 made += more
         return state, made
 
-    def _event(self, state: Shown, event: Event) -> tuple[Shown, Pieces]:
+    def _event(self, state: _Shown, event: Event) -> tuple[_Shown, Pieces]:
         match event:
             case StreamStart() if not state.begun:
                 return _begun(state, event)
@@ -141,7 +141,7 @@ class UIStream:
             case _:
                 return state, []
 
-    def _cited(self, state: Shown, event: CitationSeen) -> tuple[Shown, Pieces]:
+    def _cited(self, state: _Shown, event: CitationSeen) -> tuple[_Shown, Pieces]:
         if event.item is None:
             return state, []
         state = replace(state, verdicts={**state.verdicts, event.marker: event.verdict})
@@ -151,13 +151,13 @@ class UIStream:
         source = _source(id, event, address(event.item, self.chat.public_url))
         return replace(state, sources=(*state.sources, id)), [source]
 
-    def _source_id(self, state: Shown, marker: str, item: Item) -> str:
+    def _source_id(self, state: _Shown, marker: str, item: Item) -> str:
         """Return the id of a source: its number in the text, or the marker where these stay."""
         if self.chat.citations == "markers":
             return marker
         return str(state.chat.numbers.with_item(item)[1])
 
-    def _ended(self, state: Shown) -> tuple[Shown, Pieces]:
+    def _ended(self, state: _Shown) -> tuple[_Shown, Pieces]:
         state, made = _thought(state)
         if state.writing:
             made.append(_piece("text-end", id=TEXT))
@@ -180,7 +180,7 @@ class UIStream:
         return over, [*made, *_last(over)]
 
 
-def _last(state: Shown) -> Pieces:
+def _last(state: _Shown) -> Pieces:
     """Return the last chunks: readers take `finish` for the end of a whole answer."""
     if state.error is not None:
         if state.error.get("code") == STOPPED:
@@ -191,7 +191,7 @@ def _last(state: Shown) -> Pieces:
     return [_piece("finish-step"), finish]
 
 
-def _begun(state: Shown, event: StreamStart) -> tuple[Shown, Pieces]:
+def _begun(state: _Shown, event: StreamStart) -> tuple[_Shown, Pieces]:
     named = {"turn_id": event.turn_id, "assistant": event.assistant_id, "chat_id": event.chat_id}
     shown = {key: value for key, value in named.items() if value}
     start = _piece("start", messageMetadata=shown)
@@ -202,8 +202,8 @@ def _begun(state: Shown, event: StreamStart) -> tuple[Shown, Pieces]:
 
 
 def _delta(
-    state: Shown, delta: Mapping[str, Any], noted: tuple[Noted, ...]
-) -> tuple[Shown, Pieces]:
+    state: _Shown, delta: Mapping[str, Any], noted: tuple[Noted, ...]
+) -> tuple[_Shown, Pieces]:
     made: Pieces = []
     if thought := delta.get("reasoning_content"):
         if not state.thinking:
@@ -226,7 +226,7 @@ def _delta(
     return state, made
 
 
-def _thought(state: Shown) -> tuple[Shown, Pieces]:
+def _thought(state: _Shown) -> tuple[_Shown, Pieces]:
     """End the open thought."""
     if not state.thinking:
         return state, []
@@ -235,8 +235,8 @@ def _thought(state: Shown) -> tuple[Shown, Pieces]:
 
 
 def _searched(
-    state: Shown, event: SearchStart | SearchFound | SearchComplete
-) -> tuple[Shown, Pieces]:
+    state: _Shown, event: SearchStart | SearchFound | SearchComplete
+) -> tuple[_Shown, Pieces]:
     """Show a search: one part, which a later one with the same id replaces."""
     id = event.search_id
     known = state.searches.get(id, {})
@@ -267,7 +267,7 @@ def _searched(
     return replace(state, searches=searches), [_piece("data-search", id=id, data=shown)]
 
 
-def _called(state: Shown, event: ToolStart | ToolProgress | ToolResult) -> tuple[Shown, Pieces]:
+def _called(state: _Shown, event: ToolStart | ToolProgress | ToolResult) -> tuple[_Shown, Pieces]:
     """Show a call of a tool that the page does not know."""
     if isinstance(event, ToolStart):
         # Models may use an id again, in another round.
@@ -290,7 +290,7 @@ def _called(state: Shown, event: ToolStart | ToolProgress | ToolResult) -> tuple
     return state, [_piece("tool-output-available", **named, output=event.result)]
 
 
-def _said(state: Shown, event: HookMessage) -> tuple[Shown, Pieces]:
+def _said(state: _Shown, event: HookMessage) -> tuple[_Shown, Pieces]:
     """Show a hook's message that is no text, whole after each change."""
     messages = hook_messages.step(state.messages, event)
     changed = [
@@ -314,7 +314,7 @@ def _said(state: Shown, event: HookMessage) -> tuple[Shown, Pieces]:
     return replace(state, messages=messages), pieces
 
 
-def _source(id: str, event: CitationSeen, url: str) -> Piece:
+def _source(id: str, event: CitationSeen, url: str) -> ClientMessage:
     item = event.item
     assert item is not None
     where = {
@@ -343,5 +343,5 @@ def _arguments(function: Mapping[str, Any]) -> Any:
         return function["arguments"]
 
 
-def _piece(type: str, **fields: Any) -> Piece:
-    return Piece({"type": type, **fields})
+def _piece(type: str, **fields: Any) -> ClientMessage:
+    return ClientMessage({"type": type, **fields})

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from groundhook.core.language.sentences import spans
 from groundhook.core.types.events import Claims
-from groundhook.host.search.citations.facts import Fact, Source, facts
-from groundhook.host.search.citations.reader import Line
+from groundhook.host.search.citations.facts import CitedSource, Fact, facts
+from groundhook.host.search.citations.reader import MarkdownLine
 
 LONGEST_LINE = 4000  # characters that are read as one line
 MOST_FACTS = 2000  # of an answer; later ones are not looked for
@@ -32,24 +32,24 @@ class Mark:
 
     place: int
     marker: str
-    source: Source | None
+    source: CitedSource | None
 
 
 @dataclass(frozen=True)
-class Checked:
+class ClaimState:
     """The state of the fold: the line so far with its marks, the fence of a block of code that it
     is in, and what was found. `missing` has the facts that the sources of a marker lack."""
 
     line: str = ""
     marks: tuple[Mark, ...] = ()
-    fence: Line | None = None
+    fence: MarkdownLine | None = None
     cut: bool = False  # whether the line began before `line`
     looked_for: int = 0
     claims: Claims = Claims()
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def with_text(state: Checked, text: str, known: frozenset[str]) -> Checked:
+def with_text(state: ClaimState, text: str, known: frozenset[str]) -> ClaimState:
     """Return the state after more text. `known` are the words of the question."""
     for part in re.findall(r"[^\n]*\n|[^\n]+", text):
         rest = part
@@ -61,24 +61,24 @@ def with_text(state: Checked, text: str, known: frozenset[str]) -> Checked:
     return state
 
 
-def with_marker(state: Checked, marker: str, source: Source | None) -> Checked:
+def with_marker(state: ClaimState, marker: str, source: CitedSource | None) -> ClaimState:
     """Return the state after a marker."""
     if len(state.marks) == MOST_MARKS:
         return state
     return replace(state, marks=(*state.marks, Mark(len(state.line), marker, source)))
 
 
-def ended(state: Checked, known: frozenset[str]) -> Checked:
+def ended(state: ClaimState, known: frozenset[str]) -> ClaimState:
     """Return the state after the end of a text: what follows is outside of any block of code."""
     return replace(_end_line(state, known), fence=None, cut=False)
 
 
-def _end_line(state: Checked, known: frozenset[str]) -> Checked:
+def _end_line(state: ClaimState, known: frozenset[str]) -> ClaimState:
     line, marks, fence = state.line, state.marks, state.fence
     over = line.endswith("\n")
     next_line = replace(state, line="", marks=(), cut=not over)
     if not state.cut:
-        sign = Line().extend(line.removesuffix("\n"))
+        sign = MarkdownLine().extend(line.removesuffix("\n"))
         if fence is not None:
             return replace(next_line, fence=None if sign.closes(fence) else fence)
         if sign.opens:
@@ -107,10 +107,10 @@ def _sentences(line: str, marks: Sequence[Mark]) -> list[tuple[str, list[Mark]]]
 
 
 def _check(
-    state: Checked, sentences: Sequence[tuple[str, list[Mark]]], known: frozenset[str]
-) -> Checked:
+    state: ClaimState, sentences: Sequence[tuple[str, list[Mark]]], known: frozenset[str]
+) -> ClaimState:
     claims, missing, looked_for = state.claims, dict(state.missing), state.looked_for
-    covering: list[Source] = []
+    covering: list[CitedSource] = []
     for text, marks in reversed(sentences):
         found = facts(text, known=known)[: max(0, MOST_FACTS - looked_for)]
         looked_for += len(found)
@@ -130,7 +130,7 @@ def _check(
     return replace(state, claims=claims, missing=missing, looked_for=looked_for)
 
 
-def _missing(found: Sequence[Fact], sources: Sequence[Source]) -> list[str]:
+def _missing(found: Sequence[Fact], sources: Sequence[CitedSource]) -> list[str]:
     return [fact.text for fact in found if not any(source.has(fact) for source in sources)]
 
 

@@ -50,7 +50,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Source:
+class CitedSource:
     """What can be looked for in a source: its text, its words and its numbers. `measured` has the
     units of a number, "" where it stands without one."""
 
@@ -59,7 +59,7 @@ class Source:
     measured: Mapping[str, frozenset[str]]
 
     @staticmethod
-    def of(*texts: str) -> Source:
+    def of(*texts: str) -> CitedSource:
         """Return the source with these texts."""
         plain = "\n".join(texts)[:LONGEST_SOURCE]
         text = flat(plain)
@@ -73,16 +73,16 @@ class Source:
             measured.setdefault(number, set()).add("")
         for month in filter(None, map(_months().get, words)):
             measured.setdefault(month, set()).add("")
-        return Source(text, words, {each: frozenset(of) for each, of in measured.items()})
+        return CitedSource(text, words, {each: frozenset(of) for each, of in measured.items()})
 
     @staticmethod
-    def of_item(item: Item) -> Source:
+    def of_item(item: Item) -> CitedSource:
         """Return the source of an item: everything of it that a model may have read."""
         texts = [item.title, item.content, item.published]
         texts += [str(value) for pair in (item.data or {}).items() for value in pair]
         if item.row:
             texts += [*item.row.table.columns, *item.row.cells]
-        return Source.of(*texts)
+        return CitedSource.of(*texts)
 
     def has(self, fact: Fact) -> bool:
         """Return whether the source has a fact."""

@@ -49,7 +49,7 @@ Piece = Plain | Marker
 
 
 @dataclass(frozen=True)
-class Line:
+class MarkdownLine:
     """The properties of a line that decide whether it is a fence of code (CommonMark 0.31, 4.5)."""
 
     indent: int = 0  # leading blanks
@@ -57,7 +57,7 @@ class Line:
     run: int = 0  # length of the run of that character
     rest: Literal["", "blank", "text", "backtick"] = ""  # the text after the run
 
-    def extend(self, text: str) -> Line:
+    def extend(self, text: str) -> MarkdownLine:
         """Return the line with more text."""
         line = self
         if not line.sign:
@@ -88,7 +88,7 @@ class Line:
         fence = self.sign in ("`", "~") and self.run >= SHORTEST_FENCE
         return fence and not (self.sign == "`" and self.rest == "backtick")
 
-    def closes(self, opener: Line) -> bool:
+    def closes(self, opener: MarkdownLine) -> bool:
         """Return whether the line closes the block of `opener` if it ends here."""
         return self.sign == opener.sign and self.run >= opener.run and self.rest in ("", "blank")
 
@@ -99,8 +99,8 @@ class Reading:
     fence; `line` is the current line before it; `fence` is the line that opened a block of code."""
 
     held: str = ""
-    line: Line = Line()
-    fence: Line | None = None
+    line: MarkdownLine = MarkdownLine()
+    fence: MarkdownLine | None = None
 
 
 @dataclass(frozen=True)

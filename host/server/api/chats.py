@@ -17,13 +17,13 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import HostError, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.base import Few, Value
-from groundhook.core.types.chats import Chat, ChatMessage, Feedback, Owner
+from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.app.turn_recorder import milliseconds
-from groundhook.host.chats.ports import ChatChange, Page, RequestKey, chat_id
+from groundhook.host.chats.ports import ChatChange, ChatPage, RequestKey, chat_id
 from groundhook.host.output.dialects import markdown
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.blocks import written
@@ -99,7 +99,7 @@ class Again(Value):
 async def list_chats(call: Call) -> Response:
     """Return the caller's chats, the last changed first."""
     wanted = call.request.query_params
-    page = Page(
+    page = ChatPage(
         limit=_limit(wanted.get("limit", "50")),
         after=wanted.get("after", "")[:200],
         words=wanted.get("q", "")[:200],
@@ -295,10 +295,10 @@ async def _read_branch(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
     return chat, list(messages)
 
 
-def _owner(call: Call) -> Owner:
+def _owner(call: Call) -> ChatOwner:
     if not call.caller.identity.user_id:
         raise Refused("needs_user", "chats belong to a user, and this key has none")
-    return Owner.of(call.caller.identity)
+    return ChatOwner.of(call.caller.identity)
 
 
 def _chat_id(call: Call) -> str:

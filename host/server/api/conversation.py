@@ -16,7 +16,7 @@ _READ = ("role", "content", "tool_calls", "tool_call_id")
 
 
 @dataclass
-class Conversation:
+class ReadConversation:
     """The messages that are read so far, the paths of what is ignored, and the ids of calls of the
     client's tools whose results have not come."""
 
@@ -25,11 +25,11 @@ class Conversation:
     _open: dict[str, str] = field(default_factory=dict)  # paths of calls by id
 
     @staticmethod
-    def of(given: Sequence[Mapping[str, Any]], system: str) -> Conversation:
+    def of(given: Sequence[Mapping[str, Any]], system: str) -> ReadConversation:
         """Return the conversation of a request. A client's system message becomes the user's,
         unless the settings allow it, because it would outrank the assistant's prompts. Raises
         UsageError."""
-        made = Conversation()
+        made = ReadConversation()
         for n, each in enumerate(given):
             made._add(each, f"messages[{n}]", system)
         made._require_results()

@@ -16,19 +16,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from groundhook.core.errors import UnknownName
+from groundhook.core.server_settings import CitationStyle
 from groundhook.core.types.base import Few, Value
-from groundhook.core.types.chats import ChatMessage, Owner
+from groundhook.core.types.chats import ChatMessage, ChatOwner
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.output.dialects.ag_ui import AGUI
-from groundhook.host.output.dialects.numbering import CitationStyle
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.output.dialects.ui_stream import UIStream
 from groundhook.host.server import request_body
 from groundhook.host.server.api.contract import read_contract
-from groundhook.host.server.api.conversation import Conversation
+from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
 from groundhook.host.server.problems import Refused, WrongRequest
 from groundhook.host.server.request_body import AskedData, AskOptions
@@ -145,7 +145,7 @@ async def _running(call: Call, chat: str) -> TurnLog | None:
     """Return the turn of a chat of the caller that is under way."""
     if not _keeps(call):
         return None
-    owner = Owner.of(call.caller.identity)
+    owner = ChatOwner.of(call.caller.identity)
     try:
         turn = await call.serving.host.chats.conversations.running(owner, chat)
         running = await call.turn(turn.id) if turn else None
@@ -278,7 +278,7 @@ async def _begin_alone(call: Call, asked: _Asked) -> ServerTurn:
 
 async def _begin_kept(call: Call, asked: _Asked) -> ServerTurn:
     serving, caller = call.serving, call.caller
-    owner = Owner.of(caller.identity)
+    owner = ChatOwner.of(caller.identity)
 
     @asynccontextmanager
     async def enter(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
@@ -300,7 +300,7 @@ async def _begin_kept(call: Call, asked: _Asked) -> ServerTurn:
 
 
 async def _turn(
-    host: Host, owner: Owner, chat: OpenChat, asked: _Asked
+    host: Host, owner: ChatOwner, chat: OpenChat, asked: _Asked
 ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
     """Return the turn of a chat that a page asks for. The page knows the store's ids of answers,
     and has its own of questions: a question is found by the answer before it."""
@@ -319,7 +319,7 @@ async def _turn(
     return chat.send(asked.question, after=after, options=asked.options)
 
 
-async def _known(host: Host, owner: Owner, chat: OpenChat, id: str) -> str:
+async def _known(host: Host, owner: ChatOwner, chat: OpenChat, id: str) -> str:
     """Return the id of a message if the chat has it."""
     if not id or not chat.is_kept:
         return ""
@@ -354,7 +354,7 @@ async def ag_ui(call: Call) -> ASGIApp:
         form=None,
         form_path="",
     )
-    read = Conversation.of(_run_messages(wanted), settings.openai.system)
+    read = ReadConversation.of(_run_messages(wanted), settings.openai.system)
     messages = request_body.check_lengths(read.messages, settings.limits)
     if not any(message.role == "user" for message in messages):
         raise WrongRequest("messages: should have a question, of the role 'user'")

@@ -14,16 +14,15 @@ from starlette.types import ASGIApp
 
 from groundhook.core.errors import NotSupported, UnknownName
 from groundhook.core.json_lines import line
-from groundhook.core.server_settings import ServerSettings
+from groundhook.core.server_settings import CitationStyle, ServerSettings
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.config.package import Package
-from groundhook.host.output.dialects.numbering import CitationStyle
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
 from groundhook.host.output.dialects.openwebui import answer_task, quotes_chat, task_of
 from groundhook.host.server import request_body
 from groundhook.host.server.api.contract import read_contract
-from groundhook.host.server.api.conversation import Conversation
+from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.meta import assistant_info
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
 from groundhook.host.server.identity.caller import Caller
@@ -144,7 +143,7 @@ async def chat_completions(call: Call) -> ASGIApp:
         form=wanted.response_format,
         form_path="response_format",
     )
-    read = Conversation.of(wanted.messages, settings.openai.system)
+    read = ReadConversation.of(wanted.messages, settings.openai.system)
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)

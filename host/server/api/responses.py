@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import NotSupported, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.types.base import Few, Value
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.contract import Contract
 from groundhook.core.types.events import Event, StreamStart
 from groundhook.core.types.turn import Message, TurnOptions
@@ -25,7 +25,7 @@ from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.output.dialects.responses import Responses
 from groundhook.host.server import request_body
 from groundhook.host.server.api.contract import read_contract
-from groundhook.host.server.api.conversation import Conversation
+from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.openai import (
     IGNORED,
     Extension,
@@ -123,7 +123,7 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
         form=(wanted.text or {}).get("format"),
         form_path="text.format",
     )
-    read = Conversation.of(_as_messages(wanted), settings.openai.system)
+    read = ReadConversation.of(_as_messages(wanted), settings.openai.system)
     messages = request_body.check_lengths(read.messages, settings.limits)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
     asked = _Asked(messages=messages, options=_options(call, wanted), contract=contract)
@@ -196,7 +196,7 @@ async def _continued(call: Call, wanted: ResponseRequest, asked: _Asked) -> _Ask
         )
     if not _keeps(call):
         raise Refused("needs_user", "responses are kept for users, and this key has none")
-    owner = Owner.of(call.caller.identity)
+    owner = ChatOwner.of(call.caller.identity)
     conversations = call.serving.host.chats.conversations
     turn = await conversations.turn(owner, _turn_id(wanted.previous_response_id))
     if not turn.chat_id or not turn.answer_id:
@@ -235,7 +235,7 @@ async def _begin_kept(call: Call, wanted: ResponseRequest, asked: _Asked) -> Ser
     ask = TurnParameters(
         owner=caller.owner,
         assistant_id=wanted.model,
-        read_elsewhere=partial(is_read_elsewhere, serving.host, Owner.of(caller.identity)),
+        read_elsewhere=partial(is_read_elsewhere, serving.host, ChatOwner.of(caller.identity)),
     )
     return await serving.begin(caller, ask, enter)
 

@@ -16,7 +16,7 @@ from groundhook.core.errors import HostError, IngestError, UnknownName, UsageErr
 from groundhook.core.json_lines import line
 from groundhook.core.types.search import Item
 from groundhook.core.unseen import clean
-from groundhook.host.output.dialects.blocks import Block, blocks_of_texts, plain_block
+from groundhook.host.output.dialects.blocks import _Block, blocks_of_texts, plain_block
 from groundhook.host.output.dialects.places import page_of
 from groundhook.host.server.api.page_files import address
 from groundhook.host.server.api.source_page import (
@@ -101,12 +101,12 @@ async def record(call: Call) -> ASGIApp:
     return _json(body)
 
 
-async def _blocks(call: Call, collection: str, items: Sequence[Item]) -> list[list[Block]]:
+async def _blocks(call: Call, collection: str, items: Sequence[Item]) -> list[list[_Block]]:
     """Return the blocks of passages; their texts as they are written if no parser ends with
     them."""
     texts = [item.content for item in items]
     try:
-        found: list[list[Block]] = await call.serving.readers.call(blocks_of_texts, texts)
+        found: list[list[_Block]] = await call.serving.readers.call(blocks_of_texts, texts)
     except IngestError as exc:
         log.warning("a document of %r is shown as it is written: %s", collection, exc)
         return [[plain_block(text)] for text in texts]

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from groundhook.core.errors import StorageError
 from groundhook.core.json_lines import line
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, Text
 from groundhook.core.types.turn import Message, TurnOptions
@@ -104,7 +104,7 @@ class Start:
     token: str = field(default_factory=new_token)
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> ChatOwner:
         """The owner of the turn, if it is stored."""
         return self.caller.stored_owner(self.token)
 

@@ -19,12 +19,12 @@ from starlette.requests import Request
 from groundhook.core.server_settings import (
     READER_SCOPES,
     AuthSettings,
+    CitationStyle,
     ForwardedSettings,
     ServerScope,
 )
-from groundhook.core.types.chats import Owner
+from groundhook.core.types.chats import ChatOwner
 from groundhook.core.types.turn import Identity
-from groundhook.host.output.dialects.numbering import CitationStyle
 from groundhook.host.server.identity import person_ids
 from groundhook.host.server.identity.client_addresses import network, within
 from groundhook.host.server.identity.keys import Key, Keyring
@@ -80,13 +80,13 @@ class Caller:
             return f"user:{identity.tenant_id}\0{identity.user_id}"
         return f"key:{self.name}"
 
-    def stored_owner(self, token: str) -> Owner:
+    def stored_owner(self, token: str) -> ChatOwner:
         """Return the owner of this caller's turns in the store. An anonymous caller owns a turn by
         its token alone."""
         if self.identity.user_id:
-            return Owner.of(self.identity)
+            return ChatOwner.of(self.identity)
         held_by = f"token:{sha256(token.encode()).hexdigest()}" if self.anonymous else self.owner
-        return Owner(program=held_by)
+        return ChatOwner(program=held_by)
 
 
 class SignIn:

@@ -25,10 +25,9 @@ import portalocker
 from pydantic import Field, TypeAdapter, ValidationError
 
 from groundhook.core.errors import ConfigError, StorageError, UnknownName, UsageError
-from groundhook.core.server_settings import READER_SCOPES, KeySettings, ServerScope
+from groundhook.core.server_settings import READER_SCOPES, CitationStyle, KeySettings, ServerScope
 from groundhook.core.types.base import Value
 from groundhook.core.types.turn import Identity
-from groundhook.host.output.dialects.numbering import CitationStyle
 from groundhook.host.server.identity.private_file import read_or_make
 
 FILE = "server-keys.json"

@@ -44,8 +44,8 @@ from groundhook.host.server.mcp.values import (
     LONGEST_ID,
     MOST_RESULTS,
     FetchedDocument,
-    Passage,
-    Result,
+    FoundPassage,
+    FoundSource,
 )
 from groundhook.host.server.reading import read_record, reading_scope, record_title, shown_fields
 
@@ -72,7 +72,7 @@ class McpSources:
 
     # ---- finding
 
-    async def search(self, query: str, caller: McpCaller) -> tuple[list[Result], list[str]]:
+    async def search(self, query: str, caller: McpCaller) -> tuple[list[FoundSource], list[str]]:
         """Search the collections, and what the assistants search before each answer: databases and
         the web. Returns the best results of all, each document once, and a sentence for each search
         that failed or did not understand the query whole. Raises Unavailable if nothing was found
@@ -80,7 +80,7 @@ class McpSources:
         passages, failed = await self._passages(
             query, caller, caller.collections(self.host), limit=MOST_RESULTS
         )
-        found: list[tuple[float, Result]] = [(one.score, _drop_text(one)) for one in passages]
+        found: list[tuple[float, FoundSource]] = [(one.score, _drop_text(one)) for one in passages]
         notes: list[str] = []
         if self.searches_web(caller):
             await caller.count_call()
@@ -100,10 +100,10 @@ class McpSources:
                 if id := self._id(item, caller):
                     title = clean(item.title) or id
                     url = self._linked(item)
-                    found.append((item.score, Result(id=id, title=title, url=url)))
+                    found.append((item.score, FoundSource(id=id, title=title, url=url)))
         if failed and not found:
             raise Unavailable("; ".join(dict.fromkeys(failed)))
-        best: dict[str, Result] = {}
+        best: dict[str, FoundSource] = {}
         for _, result in sorted(found, key=lambda pair: -pair[0]):
             best.setdefault(result.id, result)
         return list(best.values())[:MOST_RESULTS], list(dict.fromkeys([*failed, *notes]))
@@ -116,7 +116,7 @@ class McpSources:
         collections: Sequence[str] = (),
         filter: Mapping[str, Any] | None = None,
         limit: int,
-    ) -> tuple[list[Passage], list[str]]:
+    ) -> tuple[list[FoundPassage], list[str]]:
         """Search collections; none given: all that the caller reaches. Returns the best passage of
         each document with its score, and a sentence for each search that failed. Raises UnknownName
         for a collection, UsageError for a wrong filter, Unavailable if nothing was found and a
@@ -140,7 +140,7 @@ class McpSources:
         *,
         filter: Mapping[str, Any] | None = None,
         limit: int,
-    ) -> tuple[list[Passage], list[str]]:
+    ) -> tuple[list[FoundPassage], list[str]]:
         """Return the best passages of collections, and a sentence for each search that failed.
         Raises UsageError."""
         reached = self._reached(caller)
@@ -159,7 +159,7 @@ class McpSources:
             found = await run_all([partial(of, name) for name in names])
         best = sorted((match for each in found for match in each), key=lambda match: -match.score)
         passages = [
-            Passage(
+            FoundPassage(
                 **self._result(match).model_dump(),
                 text=clean(match.passage),
                 score=match.score,
@@ -169,7 +169,7 @@ class McpSources:
         ]
         return passages, sorted(failed)
 
-    async def listed(self, caller: McpCaller, cursor: str) -> tuple[list[Result], str]:
+    async def listed(self, caller: McpCaller, cursor: str) -> tuple[list[FoundSource], str]:
         """Return a page of the documents that the identity may read, by collection and id, and the
         cursor of the next page ("": none). Raises UsageError for a wrong cursor."""
         collection, last = _place_of(cursor)
@@ -338,9 +338,9 @@ class McpSources:
             return ""
         return id if len(id) <= LONGEST_ID else ""
 
-    def _result(self, match: CollectionMatch) -> Result:
+    def _result(self, match: CollectionMatch) -> FoundSource:
         item = Item(type="kb", url=match.url, collection=match.collection, document_id=match.id)
-        return Result(
+        return FoundSource(
             id=f"kb:{match.collection}/{match.id}",
             title=clean(match.title) or match.id,
             url=self._linked(item),
@@ -353,8 +353,8 @@ class McpSources:
         return found if found == item.url or self.public_url else ""
 
 
-def _drop_text(passage: Passage) -> Result:
-    return Result(id=passage.id, title=passage.title, url=passage.url)
+def _drop_text(passage: FoundPassage) -> FoundSource:
+    return FoundSource(id=passage.id, title=passage.title, url=passage.url)
 
 
 def _offer(address: str, caller: McpCaller) -> str:

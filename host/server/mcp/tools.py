@@ -50,7 +50,7 @@ from groundhook.host.server.mcp.values import (
     OfferedTool,
     PassageArguments,
     Passages,
-    Report,
+    ReportProgress,
     Results,
     SearchArguments,
 )
@@ -59,7 +59,12 @@ from groundhook.host.tools.toolkits import qualified
 
 
 async def ask(
-    host: Host, assistant: str, question: str, caller: McpCaller, report: Report, public_url: str
+    host: Host,
+    assistant: str,
+    question: str,
+    caller: McpCaller,
+    report: ReportProgress,
+    public_url: str,
 ) -> McpAnswer:
     """Run a turn and return its answer; report its searches while they run. Raises HostError for a
     turn that cannot begin."""
@@ -99,7 +104,7 @@ async def ask(
     )
 
 
-def _content(pieces: Sequence[fold.Piece]) -> str:
+def _content(pieces: Sequence[fold.ClientMessage]) -> str:
     return "".join(
         choice["delta"].get("content", "")
         for piece in pieces
@@ -141,7 +146,7 @@ DESCRIPTIONS = {
     " document with its score.",
 }
 
-Model = TypeVar("Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +177,7 @@ class McpTools:
         ]
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
+        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: ReportProgress
     ) -> McpAnswer:
         """Call a tool. Every failure is an answer that describes it."""
         try:
@@ -219,7 +224,7 @@ class McpTools:
         return tool.name
 
     async def _call_host(
-        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
+        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: ReportProgress
     ) -> McpAnswer:
         if not caller.assistant and not caller.reaches_all:
             raise UnknownName("tool", name, [tool.name for tool in self._own_tools(caller)])
@@ -245,7 +250,7 @@ class McpTools:
             raise UnknownName("tool", name, names)
 
     async def _outcome(
-        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: Report
+        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: ReportProgress
     ) -> ToolOutcome:
         """Call a tool of the host; its progress is reported while it works."""
         send, receive = anyio.create_memory_object_stream[ToolProgress](_UNREPORTED)
@@ -333,7 +338,7 @@ class McpTools:
         ]
 
     async def _ask(
-        self, arguments: Mapping[str, Any], caller: McpCaller, report: Report
+        self, arguments: Mapping[str, Any], caller: McpCaller, report: ReportProgress
     ) -> McpAnswer:
         wanted = _valid(AskArguments, arguments)
         known = caller.assistants_of(self.host)
@@ -347,14 +352,14 @@ class McpTools:
         )
 
     async def _search(
-        self, arguments: Mapping[str, Any], caller: McpCaller, _: Report
+        self, arguments: Mapping[str, Any], caller: McpCaller, _: ReportProgress
     ) -> McpAnswer:
         wanted = _valid(SearchArguments, arguments)
         found, failed = await self.sources.search(wanted.query, caller)
         return _answer(Results(results=found), failed)
 
     async def _passages(
-        self, arguments: Mapping[str, Any], caller: McpCaller, _: Report
+        self, arguments: Mapping[str, Any], caller: McpCaller, _: ReportProgress
     ) -> McpAnswer:
         wanted = _valid(PassageArguments, arguments)
         found, failed = await self.sources.passages(
@@ -366,11 +371,13 @@ class McpTools:
         )
         return _answer(Passages(items=found), failed)
 
-    async def _fetch(self, arguments: Mapping[str, Any], caller: McpCaller, _: Report) -> McpAnswer:
+    async def _fetch(
+        self, arguments: Mapping[str, Any], caller: McpCaller, _: ReportProgress
+    ) -> McpAnswer:
         return _answer(await self.sources.fetch(_valid(FetchArguments, arguments).id, caller))
 
     async def _batch_fetch(
-        self, arguments: Mapping[str, Any], caller: McpCaller, _: Report
+        self, arguments: Mapping[str, Any], caller: McpCaller, _: ReportProgress
     ) -> McpAnswer:
         wanted = _valid(BatchArguments, arguments)
         found, missing, failed = await self.sources.fetch_all(wanted.ids, caller)
@@ -402,5 +409,5 @@ def _answer(value: BaseModel, failed: Sequence[str] = ()) -> McpAnswer:
     )
 
 
-def _valid(model: type[Model], arguments: Mapping[str, Any]) -> Model:
-    return cast(Model, validated(model, arguments))
+def _valid(model: type[_Model], arguments: Mapping[str, Any]) -> _Model:
+    return cast(_Model, validated(model, arguments))

@@ -17,7 +17,7 @@ MOST_IDS = 20  # of one `batch_fetch`
 LONGEST_ID = 4000  # characters
 RESOURCES = "groundhook://"  # groundhook://kb/<collection>/<document>
 
-Report = Callable[[float, float | None, str], Awaitable[None]]  # done, total, message
+ReportProgress = Callable[[float, float | None, str], Awaitable[None]]  # done, total, message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +45,13 @@ class McpAnswer:
     links: Sequence[tuple[str, str]] = ()
 
 
-class Result(BaseModel):
+class FoundSource(BaseModel):
     id: str
     title: str
     url: str
 
 
-class Passage(Result):
+class FoundPassage(FoundSource):
     text: str
     score: float
     metadata: dict[str, Any]
@@ -106,7 +106,7 @@ class PassageArguments(SearchArguments):
 
 
 class Results(BaseModel):
-    results: list[Result]
+    results: list[FoundSource]
 
 
 class Fetched(BaseModel):
@@ -115,4 +115,4 @@ class Fetched(BaseModel):
 
 
 class Passages(BaseModel):
-    items: list[Passage]
+    items: list[FoundPassage]

@@ -13,8 +13,8 @@ from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.types.events import StreamEnd, Text
 from groundhook.host.output.dialects.blocks import (
     LIGHT,
-    Block,
     Tail,
+    _Block,
     parsed,
     plain_block,
     weight,
@@ -75,7 +75,7 @@ class BlocksWriter:
 
 async def parsed_of(
     readers: ReaderPool, text: str, marks: Sequence[tuple[int, str]], addresses: Sequence[str]
-) -> tuple[list[Block], int, int]:
+) -> tuple[list[_Block], int, int]:
     """As `parsed`, which parses a longer text in a process: a model may write what takes a second.
     A text with which no parser ends is shown as it is written."""
     if weight(text) <= LIGHT:

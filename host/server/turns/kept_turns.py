@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from groundhook.core.errors import StorageError, UnknownName
 from groundhook.core.json_lines import line_bytes
-from groundhook.core.types.chats import ENDED, Owner, StoredTurn
+from groundhook.core.types.chats import ENDED, ChatOwner, StoredTurn
 from groundhook.core.types.events import EVENT, Event, StreamEnd, Warned
 from groundhook.host.app.host import Host
 from groundhook.host.output.dialects.ending import ending
@@ -29,14 +29,14 @@ OTHER_VERSION = (
 HELD_S = 15.0  # how long a turn counts as read after a reader in another process has looked at it
 
 
-async def requested_turn(host: Host, owner: Owner, key: str) -> tuple[KeptTurn, str] | None:
+async def requested_turn(host: Host, owner: ChatOwner, key: str) -> tuple[KeptTurn, str] | None:
     """Return the stored turn that an owner's request with this key began, and the digest of that
     request; None without one."""
     found = await host.chats.conversations.requested(owner, key)
     return (await kept_turn(host, owner, found[0].id), found[1]) if found else None
 
 
-async def is_read_elsewhere(host: Host, owner: Owner, turn_id: str) -> bool:
+async def is_read_elsewhere(host: Host, owner: ChatOwner, turn_id: str) -> bool:
     """Return whether a reader in another process reads a turn of this one."""
     with suppress(StorageError, UnknownName):
         turn = await host.chats.conversations.turn(owner, turn_id)
@@ -44,7 +44,7 @@ async def is_read_elsewhere(host: Host, owner: Owner, turn_id: str) -> bool:
     return False
 
 
-async def kept_turn(host: Host, owner: Owner, turn_id: str, token: str = "") -> KeptTurn:
+async def kept_turn(host: Host, owner: ChatOwner, turn_id: str, token: str = "") -> KeptTurn:
     """Return a stored turn of an owner. `token` is that of an anonymous reader. Raises
     UnknownName."""
     turn = await host.chats.conversations.turn(owner, turn_id)
@@ -60,7 +60,7 @@ class KeptTurn:
     """A turn in the store."""
 
     host: Host
-    owner: Owner
+    owner: ChatOwner
     turn: StoredTurn
     token: str = ""
     log: list[Logged] = field(default_factory=list)

@@ -120,7 +120,7 @@ class ServerTurn:
         self.reason = "host_closed"  # the code of its error, if it is ended
         self.visits = 0  # number of readers that it has had
         self._scope = scope
-        self._readers: set[Reader] = set()
+        self._readers: set[OpenReader] = set()
         self._arrived = asyncio.Event()
         self._taken: asyncio.Event | None = None  # set while the turn waits for a reader
 
@@ -205,10 +205,10 @@ class ServerTurn:
     @contextmanager
     def reader(
         self, after: int, on_last_reader_gone: Callable[[ServerTurn], None]
-    ) -> Iterator[Reader]:
+    ) -> Iterator[OpenReader]:
         """Open a reader that begins after the event `after`. `on_last_reader_gone` is called when
         the last reader has left and the turn is not over."""
-        reader = Reader(self, min(after, len(self.log)))
+        reader = OpenReader(self, min(after, len(self.log)))
         self._readers.add(reader)
         self.visits += 1
         try:
@@ -220,7 +220,7 @@ class ServerTurn:
                 on_last_reader_gone(self)
 
 
-class Reader:
+class OpenReader:
     """One reader of a log."""
 
     def __init__(self, running: ServerTurn, at: int) -> None:

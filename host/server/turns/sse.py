@@ -17,10 +17,10 @@ from starlette.types import Receive, Scope, Send
 from groundhook.core.json_lines import line_bytes
 from groundhook.core.server_settings import StreamSettings
 from groundhook.host.output.dialects.audience import Audience
-from groundhook.host.output.dialects.fold import Fold, Piece
+from groundhook.host.output.dialects.fold import ClientMessage, Fold
 from groundhook.host.server.turns.running import AT_ONCE, Logged, LogReader
 
-State = TypeVar("State")
+_State = TypeVar("_State")
 
 SSE = "text/event-stream; charset=utf-8"
 JSON_LINES = "application/x-ndjson"
@@ -84,7 +84,7 @@ class FoldWriter:
 
     behind = False
 
-    def __init__(self, fold: Fold[State], audience: Audience) -> None:
+    def __init__(self, fold: Fold[_State], audience: Audience) -> None:
         self._fold, self._audience = fold, audience
         self._state: Any = fold.begin()
 
@@ -104,7 +104,7 @@ class FoldWriter:
         return b"".join(map(_data, self._fold.end(self._state)))
 
 
-def _data(piece: Piece) -> bytes:
+def _data(piece: ClientMessage) -> bytes:
     if isinstance(piece.data, str):
         return f"data: {piece.data}\n\n".encode()
     name = b"event: %b\n" % piece.event.encode() if piece.event else b""
@@ -177,19 +177,21 @@ def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
-async def folded(fold: Fold[State], audience: Audience, log: Sequence[Logged]) -> list[Piece]:
+async def folded(
+    fold: Fold[_State], audience: Audience, log: Sequence[Logged]
+) -> list[ClientMessage]:
     """Return the pieces of a whole log."""
     state, pieces = await folded_so_far(fold, audience, log)
     return [*pieces, *fold.end(state)]
 
 
 async def folded_so_far(
-    fold: Fold[State], audience: Audience, log: Sequence[Logged]
-) -> tuple[State, list[Piece]]:
+    fold: Fold[_State], audience: Audience, log: Sequence[Logged]
+) -> tuple[_State, list[ClientMessage]]:
     """Return the state after the events of a log, and their pieces; also after those that arrive
     meanwhile. Other requests go on in between: a log of many short events takes seconds."""
     state = fold.begin()
-    pieces: list[Piece] = []
+    pieces: list[ClientMessage] = []
     done = 0
     while done < len(log):
         if done:

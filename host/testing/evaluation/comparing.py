@@ -13,8 +13,8 @@ from typing import Literal
 
 from groundhook.host.testing.evaluation.scoring import Outcome
 
-Change = Literal["better", "worse", "same"]
-Unit = Literal["share", "ms", "count", "cost"]
+_Change = Literal["better", "worse", "same"]
+_Unit = Literal["share", "ms", "count", "cost"]
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 
@@ -27,7 +27,7 @@ class Measure:
     label: str
     of: Callable[[Outcome], float | None]
     higher: bool | None = True
-    unit: Unit = "share"
+    unit: _Unit = "share"
 
 
 def _check(kind: str) -> Callable[[Outcome], float | None]:
@@ -56,7 +56,7 @@ MEASURES = (
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedEvaluations:
     """A measure of both configurations over the same rows: the means, the mean difference, and its
     interval of 95 % confidence; None with fewer than two rows."""
 
@@ -76,8 +76,8 @@ class Comparison:
     """The paired comparison of two configurations. `changes` has one entry for each row that
     expects something; `p` is that of the sign test."""
 
-    measures: tuple[Compared, ...]
-    changes: Mapping[int, Change]
+    measures: tuple[ComparedEvaluations, ...]
+    changes: Mapping[int, _Change]
     p: float
 
     @property
@@ -112,7 +112,7 @@ def compare(before: Sequence[Outcome], after: Sequence[Outcome]) -> Comparison:
         measure: _paired(by_row(before, measure), by_row(after, measure)) for measure in MEASURES
     }
     measures = tuple(
-        Compared(
+        ComparedEvaluations(
             measure,
             fmean(one for one, _ in paired.values()),
             fmean(other for _, other in paired.values()),
@@ -133,7 +133,7 @@ def _paired(
     return {row: (before[row], after[row]) for row in sorted(before.keys() & after.keys())}
 
 
-def _change(before: float, after: float) -> Change:
+def _change(before: float, after: float) -> _Change:
     if math.isclose(before, after, abs_tol=1e-9):
         return "same"
     return "better" if after > before else "worse"
@@ -183,7 +183,7 @@ def passed_share(outcomes: Sequence[Outcome]) -> float:
     return fmean(each.passed for each in outcomes) if outcomes else 0.0
 
 
-def shown(value: float, unit: Unit, *, signed: bool = False) -> str:
+def shown(value: float, unit: _Unit, *, signed: bool = False) -> str:
     """Return a value of a measure, or a difference with its sign, as text."""
     sign = "+" if signed and value > 0 else ""
     match unit:

@@ -17,11 +17,11 @@ from groundhook.core.types.turn import Message
 from groundhook.host.app.host import Host
 from groundhook.host.chats.memory.memory import open_memory
 from groundhook.host.config.trial import Trial, read_trial
-from groundhook.host.testing.answer import Requests
+from groundhook.host.testing.answer import TurnRequests
 from groundhook.host.testing.cassette import SUFFIX as CASSETTE
 from groundhook.host.testing.cassette import Cassette
 from groundhook.host.testing.evaluation.scoring import Outcome, Turn, outcome_of
-from groundhook.host.testing.evaluation.suite import SUFFIX, Suite
+from groundhook.host.testing.evaluation.suite import SUFFIX, EvaluationSuite
 from groundhook.host.testing.frozen_web import with_frozen_web
 from groundhook.host.testing.stage import Stage, TurnArguments
 
@@ -40,7 +40,7 @@ class Evaluation:
     same time. Each row asks its own assistant, else `assistant`."""
 
     host: Host
-    suite: Suite
+    suite: EvaluationSuite
     configurations: Sequence[Configuration]
     cassette: Cassette
     assistant: str = ""
@@ -81,7 +81,7 @@ class Evaluation:
         try:
             async with _stage(host, self._assistant(turn.row), self.cassette) as stage:
                 events = await stage.run(
-                    [*asked.messages, question], wanted, Requests(), trial=trial
+                    [*asked.messages, question], wanted, TurnRequests(), trial=trial
                 )
         except HostError as exc:
             checks = {"answer": 0.0} if asked.expects else {}
@@ -129,7 +129,7 @@ async def _stage(host: Host, assistant: str, cassette: Cassette) -> AsyncIterato
             yield Stage(host, assistant, cassette, memory)
 
 
-def cassette_of(host: Host, suite: Suite, *, play: bool) -> Cassette:
+def cassette_of(host: Host, suite: EvaluationSuite, *, play: bool) -> Cassette:
     """Return the cassette beside a suite. With `play` it answers; otherwise the real sources and
     models do, and their answers are recorded, for `save`. Raises ConfigError."""
 

@@ -12,7 +12,7 @@ from statistics import median
 
 from groundhook.host.testing.evaluation.comparing import (
     MEASURES,
-    Compared,
+    ComparedEvaluations,
     Comparison,
     Measure,
     by_row,
@@ -23,7 +23,7 @@ from groundhook.host.testing.evaluation.comparing import (
     shown,
 )
 from groundhook.host.testing.evaluation.scoring import Outcome
-from groundhook.host.testing.evaluation.suite import Suite
+from groundhook.host.testing.evaluation.suite import EvaluationSuite
 
 TOTAL = next(measure for measure in MEASURES if measure.name == "total_ms")
 SCORE = MEASURES[0]
@@ -33,10 +33,10 @@ LONGEST_NAME = 90
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class EvaluationReport:
     """An evaluation with all its outcomes. `names` are those of the configurations."""
 
-    suite: Suite
+    suite: EvaluationSuite
     names: Sequence[str]
     runs: int
     at: datetime
@@ -66,7 +66,7 @@ class Report:
         }
 
 
-def html_report(report: Report) -> str:
+def html_report(report: EvaluationReport) -> str:
     """Return the report as an HTML document."""
     title = f"Evaluation of {report.suite.shown}"
     many = "s" if report.runs > 1 else ""
@@ -93,7 +93,7 @@ def html_report(report: Report) -> str:
     )
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: EvaluationReport) -> str:
     comparison = report.comparison
     if comparison is None:
         return f"<p class=verdict>{shown(passed_share(report.every[0]), 'share')} passed</p>"
@@ -104,7 +104,7 @@ def _verdict(report: Report) -> str:
     )
 
 
-def _legend(report: Report) -> str:
+def _legend(report: EvaluationReport) -> str:
     names = (
         f"<span class=key><i class=c{n}></i>{escape(name)}</span>"
         for n, name in enumerate(report.names)
@@ -112,7 +112,7 @@ def _legend(report: Report) -> str:
     return f"<p>{' '.join(names)}</p>"
 
 
-def _measures(report: Report) -> str:
+def _measures(report: EvaluationReport) -> str:
     comparison = report.comparison
     changed = {each.measure: each for each in comparison.measures} if comparison else {}
     head = [*report.names, *(["Difference", "95 % of resamples"] if comparison else [])]
@@ -126,7 +126,7 @@ def _measures(report: Report) -> str:
     return f"<table><tr><th scope=col>Measure{columns}{''.join(rows)}</table>"
 
 
-def _difference_cells(compared: Compared | None) -> list[str]:
+def _difference_cells(compared: ComparedEvaluations | None) -> list[str]:
     if compared is None:
         return ["<td>", "<td>"]
     measure, difference = compared.measure, compared.after - compared.before
@@ -171,7 +171,7 @@ def _grid(height: float) -> str:
     return "".join(lines)
 
 
-def _share_bars(report: Report) -> str:
+def _share_bars(report: EvaluationReport) -> str:
     marks, y, size = list[str](), 4.0, 12
     for measure, values in report.means.items():
         if measure.unit != "share":
@@ -190,7 +190,7 @@ def _share_bars(report: Report) -> str:
     return _svg(y, [_grid(y), *marks], "Shares of each measure") if marks else ""
 
 
-def _question_scores(report: Report) -> str:
+def _question_scores(report: EvaluationReport) -> str:
     scores = [by_row(each, SCORE) for each in report.every]
     marks, y = list[str](), 12.0
     for number, row in enumerate(report.suite.rows):
@@ -211,7 +211,7 @@ def _question_scores(report: Report) -> str:
     return _svg(y, [_grid(y), *marks], "Score of each question") if marks else ""
 
 
-def _certainties(report: Report) -> str:
+def _certainties(report: EvaluationReport) -> str:
     marks, y = list[str](), 4.0
     for name, outcomes in zip(report.names, report.every, strict=True):
         for certainty, (right, wrong) in certainty_table(outcomes).items():
@@ -229,7 +229,7 @@ def _certainties(report: Report) -> str:
     return _svg(y, marks, "Right and wrong answers by certainty") if marks else ""
 
 
-def _times(report: Report) -> str:
+def _times(report: EvaluationReport) -> str:
     times = [
         [value for each in outcomes if (value := TOTAL.of(each)) is not None]
         for outcomes in report.every
@@ -255,7 +255,7 @@ def _times(report: Report) -> str:
     return _svg(y, [_grid(y - 14), *marks], "Times of turns")
 
 
-def _questions(report: Report) -> Iterator[str]:
+def _questions(report: EvaluationReport) -> Iterator[str]:
     comparison = report.comparison
     for number, row in enumerate(report.suite.rows):
         own = [each for each in report.outcomes if each.turn.row == number]
@@ -272,7 +272,7 @@ def _questions(report: Report) -> Iterator[str]:
         yield "</details>"
 
 
-def _answer(report: Report, outcome: Outcome) -> str:
+def _answer(report: EvaluationReport, outcome: Outcome) -> str:
     lacks = "".join(f"<li>{escape(each)}" for each in outcome.lacks)
     content = outcome.content[:LONGEST_ANSWER]
     more = "…" if len(outcome.content) > LONGEST_ANSWER else ""

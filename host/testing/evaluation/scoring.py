@@ -17,8 +17,8 @@ from groundhook.core.types.events import (
     ToolResult,
 )
 from groundhook.core.types.search import Certainty, Item
-from groundhook.host.search.citations.facts import Source, facts, flat
-from groundhook.host.testing.evaluation.suite import Row
+from groundhook.host.search.citations.facts import CitedSource, facts, flat
+from groundhook.host.testing.evaluation.suite import EvaluationRow
 
 
 @dataclass(frozen=True, order=True)
@@ -64,7 +64,7 @@ class Outcome:
 
 
 def outcome_of(
-    turn: Turn, row: Row, events: Sequence[Event], prices: Mapping[str, Price]
+    turn: Turn, row: EvaluationRow, events: Sequence[Event], prices: Mapping[str, Price]
 ) -> Outcome:
     """Return the outcome of a turn from its events. `prices` are those of the connectors."""
     end = next((each for each in events if isinstance(each, StreamEnd)), StreamEnd())
@@ -88,7 +88,9 @@ def outcome_of(
     )
 
 
-def _checks(row: Row, content: str, cited: Sequence[Cited]) -> tuple[dict[str, float], list[str]]:
+def _checks(
+    row: EvaluationRow, content: str, cited: Sequence[Cited]
+) -> tuple[dict[str, float], list[str]]:
     """Return the checks of a row, and in words what the answer lacks."""
     checks, lacks = dict[str, float](), list[str]()
     for kind, wanted, has in _expectations(row, content, cited):
@@ -101,7 +103,7 @@ def _checks(row: Row, content: str, cited: Sequence[Cited]) -> tuple[dict[str, f
     return checks, lacks
 
 
-def _found(row: Row, events: Sequence[Event]) -> float | None:
+def _found(row: EvaluationRow, events: Sequence[Event]) -> float | None:
     if not row.sources:
         return None
     names = frozenset(name for item in _items(events) for name in _names(item))
@@ -118,9 +120,11 @@ def _cost(events: Sequence[Event], end: StreamEnd, prices: Mapping[str, Price]) 
 _LACKS = {"sources": "does not cite", "phrases": "does not say", "figures": "lacks the figure"}
 
 
-def _expectations(row: Row, content: str, cited: Sequence[Cited]) -> Iterator[tuple[str, Any, Any]]:
+def _expectations(
+    row: EvaluationRow, content: str, cited: Sequence[Cited]
+) -> Iterator[tuple[str, Any, Any]]:
     names = frozenset(name for each in cited for name in _names(each))
-    text, figures = flat(content), Source.of(content)
+    text, figures = flat(content), CitedSource.of(content)
 
     def says(phrase: str | tuple[str, ...]) -> bool:
         every = (phrase,) if isinstance(phrase, str) else phrase

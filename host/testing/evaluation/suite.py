@@ -33,7 +33,7 @@ def _as_text(value: Any) -> Any:
 Figure = Annotated[str, BeforeValidator(_as_text)]
 
 
-class Row(Value):
+class EvaluationRow(Value):
     """A question, and what its answer must have. A row without any of this is only measured."""
 
     id: str = Field(default="", max_length=200, description="Empty: the question")
@@ -63,14 +63,14 @@ class Row(Value):
 
 
 @dataclass(frozen=True)
-class Suite:
+class EvaluationSuite:
     """The rows of a file. `shown` is its name in messages."""
 
     path: Path
     shown: str
-    rows: tuple[Row, ...]
+    rows: tuple[EvaluationRow, ...]
 
-    def assistant(self, row: Row) -> str:
+    def assistant(self, row: EvaluationRow) -> str:
         """Return the assistant that a row asks; "" where neither it nor the place of the file names
         one."""
         return row.assistant or assistant_of(self.path)
@@ -85,7 +85,7 @@ def assistant_of(path: Path) -> str:
     return ".".join(parts[start + 1 : -2])
 
 
-def read_suite(path: Path, shown: str) -> Suite:
+def read_suite(path: Path, shown: str) -> EvaluationSuite:
     """Return a suite. Raises ConfigError with the line of each problem."""
     rows = list(_rows(path, shown))
     names: dict[str, int] = {}
@@ -107,10 +107,10 @@ def read_suite(path: Path, shown: str) -> Suite:
             place=Place(shown),
             hint='a row is {"question": "…", "sources": ["…"]}',
         )
-    return Suite(path, shown, tuple(row for _, row in rows))
+    return EvaluationSuite(path, shown, tuple(row for _, row in rows))
 
 
-def _rows(path: Path, shown: str) -> Iterable[tuple[int, Row]]:
+def _rows(path: Path, shown: str) -> Iterable[tuple[int, EvaluationRow]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -122,7 +122,7 @@ def _rows(path: Path, shown: str) -> Iterable[tuple[int, Row]]:
     written = [(n, each) for n, each in enumerate(text.split("\n"), 1) if each.strip()]
     if len(written) > MOST_ROWS:
         raise ConfigError(f"the suite has more than {MOST_ROWS} rows", place=Place(shown))
-    errors, rows = list[ConfigError](), list[tuple[int, Row]]()
+    errors, rows = list[ConfigError](), list[tuple[int, EvaluationRow]]()
     for number, each in written:
         try:
             rows.append((number, _row(each)))
@@ -138,7 +138,7 @@ class _WrongRow(Exception):
         self.message, self.hint = message, hint
 
 
-def _row(text: str) -> Row:
+def _row(text: str) -> EvaluationRow:
     try:
         raw = read_json(text)
     except ValueError as exc:
@@ -146,7 +146,7 @@ def _row(text: str) -> Row:
     if not isinstance(raw, Mapping):
         raise _WrongRow("a row must be an object", 'such as {"question": "…", "sources": ["…"]}')
     try:
-        row, unknown = validate_known(Row, raw)
+        row, unknown = validate_known(EvaluationRow, raw)
     except ValidationError as exc:
         path, message = validation_problems(exc)[0]
         raise _WrongRow(f"{dotted(path)!r}: {message}") from None
@@ -157,7 +157,7 @@ def _row(text: str) -> Row:
     return row
 
 
-def append_rows(path: Path, rows: Sequence[Row]) -> None:
+def append_rows(path: Path, rows: Sequence[EvaluationRow]) -> None:
     """Add rows to the end of a suite, which is created if needed."""
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     if before and not before.endswith("\n"):
@@ -169,6 +169,6 @@ def append_rows(path: Path, rows: Sequence[Row]) -> None:
     fresh.replace(path)
 
 
-def line_of(row: Row) -> str:
+def line_of(row: EvaluationRow) -> str:
     """Return a row as its line in a suite: only what is set."""
     return line(row.model_dump(mode="json", exclude_defaults=True))

@@ -11,18 +11,18 @@ from groundhook.core.errors import (
     ServerUnreachable,
 )
 from groundhook.core.types.server_spec import ServerSpec
-from groundhook.host.tools.mcp.program import Program
+from groundhook.host.tools.mcp.program import ServerProgram
 
 MAX_INVALID_LINES = 50  # without one valid message; the connection is given up then
 
 
 @dataclass
-class Evidence:
+class ConnectionEvidence:
     """State of one connection. `connected`: a valid message arrived. `invalid_lines`: the number of
     lines that are not MCP, of which `sample` is the first. `over`: the connection has ended."""
 
     spec: ServerSpec
-    program: Program | None = None
+    program: ServerProgram | None = None
     connected: bool = False
     invalid_lines: int = 0
     sample: str = ""

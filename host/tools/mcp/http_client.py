@@ -32,7 +32,7 @@ _UNSENT = (
 _MAX_REASON_BYTES = 16 * 1024  # of an error answer, which are searched for its reason
 
 
-class GuardedClient(httpx2.AsyncClient):
+class McpHttpClient(httpx2.AsyncClient):
     """An HTTP client with a limit of `max_bytes` for one answer, and timeouts in seconds: `connect`
     for connecting, `silence` between two bytes (None: any)."""
 

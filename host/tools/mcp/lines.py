@@ -20,7 +20,7 @@ class Oversize:
     size: int
 
 
-Line = bytes | Oversize
+LineOrOversize = bytes | Oversize
 
 
 class LineSplitter:
@@ -33,7 +33,7 @@ class LineSplitter:
         self._head = b""
         self._size = 0
 
-    def feed(self, data: bytes) -> list[Line]:
+    def feed(self, data: bytes) -> list[LineOrOversize]:
         """Return the lines that end in `data`, which may start and end in the middle of a line."""
         *ends, rest = data.split(b"\n")
         lines = []
@@ -52,7 +52,7 @@ class LineSplitter:
                 self._head = bytes(self._kept[:EDGE])
             del self._kept[:-EDGE]
 
-    def _take_line(self) -> Line:
+    def _take_line(self) -> LineOrOversize:
         kept, size, head = bytes(self._kept), self._size, self._head
         self._kept.clear()
         self._size, self._head = 0, b""

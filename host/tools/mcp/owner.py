@@ -28,10 +28,10 @@ from groundhook.core.errors import (
 )
 from groundhook.core.extras import extra
 from groundhook.core.types.server_spec import ServerSpec
-from groundhook.host.tools.mcp.evidence import Evidence
+from groundhook.host.tools.mcp.evidence import ConnectionEvidence
 
 if TYPE_CHECKING:
-    from groundhook.host.tools.mcp.sdk.session import Session
+    from groundhook.host.tools.mcp.sdk.session import McpSession
 
 CLOSE_TIMEOUT = 2.0  # seconds for closing a connection over HTTP
 DRAIN_TIMEOUT = 0.25  # seconds for answers that have already arrived when a connection is lost
@@ -45,7 +45,7 @@ class Job:
     effects."""
 
     request: str
-    work: Callable[[Session, Job], Awaitable[Any]]
+    work: Callable[[McpSession, Job], Awaitable[Any]]
     is_repeatable: bool = True
     repeated: bool = False
     # The caller's wait, which ends at the deadline.
@@ -66,14 +66,14 @@ class Job:
 class _Lost:
     """A connection was lost."""
 
-    evidence: Evidence
+    evidence: ConnectionEvidence
 
 
 @dataclass(frozen=True)
 class _TimedOut:
     """A call timed out."""
 
-    evidence: Evidence
+    evidence: ConnectionEvidence
 
 
 @dataclass(frozen=True)
@@ -81,18 +81,18 @@ class _Stop:
     """The owner closes."""
 
 
-Message = Job | _Lost | _TimedOut | _Stop
+_Message = Job | _Lost | _TimedOut | _Stop
 
 
-class Owner:
+class ServerOwner:
     """Owns one server. `run` is its task; `ask` may be called from any task of the same event
     loop."""
 
     def __init__(self, spec: ServerSpec, environment: Mapping[str, str], folder: Path) -> None:
         self._spec, self._environment, self._folder = spec, environment, folder
-        self._send_messages, self._messages = anyio.create_memory_object_stream[Message](math.inf)
+        self._send_messages, self._messages = anyio.create_memory_object_stream[_Message](math.inf)
         self._jobs: set[Job] = set()
-        self._evidence = Evidence(spec)
+        self._evidence = ConnectionEvidence(spec)
         self._connecting: anyio.CancelScope | None = (
             None  # cancels a connection that is being opened; None otherwise
         )
@@ -101,7 +101,7 @@ class Owner:
         self._closing = False
         self.is_connected = False
 
-    async def ask(self, request: str, work: Callable[[Session, Job], Awaitable[Any]]) -> Any:
+    async def ask(self, request: str, work: Callable[[McpSession, Job], Awaitable[Any]]) -> Any:
         """Run `work` on the connection and return its result. Raises the HostError of `work`, or
         the reason why the server cannot be reached. If the caller is cancelled, so is the work; the
         connection stays open."""
@@ -148,7 +148,7 @@ class Owner:
 
     async def _connect_and_serve(self, first: Job) -> None:
         """Connect for the job `first`, and run jobs until the connection ends."""
-        evidence = self._evidence = Evidence(self._spec)
+        evidence = self._evidence = ConnectionEvidence(self._spec)
         connected = False
         failure: ServerError | None = None
         try:
@@ -177,7 +177,7 @@ class Owner:
         if not connected:
             self._fail_waiting(first, failure or evidence.not_ready())
 
-    async def _serve(self, session: Session, evidence: Evidence, first: Job) -> None:
+    async def _serve(self, session: McpSession, evidence: ConnectionEvidence, first: Job) -> None:
         under_way: set[Job] = set()
 
         def start(job: Job) -> None:
@@ -215,7 +215,7 @@ class Owner:
                 self._retry_or_fail(job, self._lost_error(job, evidence))
 
     async def _run(
-        self, session: Session, evidence: Evidence, job: Job, under_way: set[Job]
+        self, session: McpSession, evidence: ConnectionEvidence, job: Job, under_way: set[Job]
     ) -> None:
         try:
             with job.work_scope:
@@ -227,7 +227,9 @@ class Owner:
             job.finish(error=exc)
         under_way.discard(job)
 
-    async def _ping(self, session: Session, evidence: Evidence, tasks: TaskGroup) -> None:
+    async def _ping(
+        self, session: McpSession, evidence: ConnectionEvidence, tasks: TaskGroup
+    ) -> None:
         """Check that the server answers at all; an error counts as an answer. Give the connection
         up otherwise."""
         answered_id = False
@@ -247,11 +249,11 @@ class Owner:
 
     # ---- messages and outcomes
 
-    def _post_message(self, message: Message) -> None:
+    def _post_message(self, message: _Message) -> None:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._send_messages.send_nowait(message)
 
-    def _report_lost(self, evidence: Evidence) -> None:
+    def _report_lost(self, evidence: ConnectionEvidence) -> None:
         if not evidence.over:
             evidence.over = True
             self._post_message(_Lost(evidence))
@@ -279,7 +281,7 @@ class Owner:
         for job in jobs:
             job.finish(error=self._closed_error(job) if self._closing else error)
 
-    def _lost_error(self, job: Job, evidence: Evidence) -> ServerUnreachable:
+    def _lost_error(self, job: Job, evidence: ConnectionEvidence) -> ServerUnreachable:
         if self._closing:
             return self._closed_error(job)
         return ServerUnreachable(

@@ -19,7 +19,7 @@ from typing import Any
 
 import anyio
 
-from groundhook.host.tools.mcp.lines import Line, LineSplitter, Oversize
+from groundhook.host.tools.mcp.lines import LineOrOversize, LineSplitter, Oversize
 
 # Seconds to exit: half after its standard input closes, half after SIGTERM; then SIGKILL.
 STOP_TIMEOUT = 2.0
@@ -27,7 +27,7 @@ STDERR_BYTES = 4096  # of standard error that are kept
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-class Program(asyncio.SubprocessProtocol):
+class ServerProgram(asyncio.SubprocessProtocol):
     """A running program. `on_end_of_output` is called once, when its standard output ends."""
 
     def __init__(self, max_bytes: int, on_end_of_output: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class Program(asyncio.SubprocessProtocol):
         self._splitter = LineSplitter(max_bytes)
         self._max_waiting_bytes = 4 * max_bytes
         self._on_end_of_output = on_end_of_output
-        self._lines: deque[Line] = deque()
+        self._lines: deque[LineOrOversize] = deque()
         self._waiting_bytes = 0
         self._arrived = asyncio.Event()
         self._over = False
@@ -47,7 +47,7 @@ class Program(asyncio.SubprocessProtocol):
         self._said = bytearray()
         self._transport: Any = None
 
-    async def read(self) -> Line | None:
+    async def read(self) -> LineOrOversize | None:
         """Return the next line; None at the end of the output."""
         while not self._lines:
             if self._over:
@@ -165,14 +165,14 @@ async def open_program(
     folder: Path,
     max_bytes: int,
     on_end_of_output: Callable[[], None],
-) -> AsyncIterator[Program]:
+) -> AsyncIterator[ServerProgram]:
     """Start a program in `folder` with exactly the environment `env`. Lines beyond `max_bytes`
     arrive as `Oversize`. Raises OSError if it cannot be started. Leaving takes at most about
     `STOP_TIMEOUT` seconds, also when cancelled."""
     loop = asyncio.get_running_loop()
     with anyio.CancelScope(shield=True):
         _, program = await loop.subprocess_exec(
-            lambda: Program(max_bytes, on_end_of_output),
+            lambda: ServerProgram(max_bytes, on_end_of_output),
             command,
             *args,
             env=dict(env),
@@ -186,5 +186,5 @@ async def open_program(
             await program.stop()
 
 
-def _kept_bytes(line: Line) -> int:
+def _kept_bytes(line: LineOrOversize) -> int:
     return len(line.tail) if isinstance(line, Oversize) else len(line)

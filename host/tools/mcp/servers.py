@@ -39,8 +39,8 @@ from groundhook.host.tools.mcp.shapes import (
 )
 
 if TYPE_CHECKING:
-    from groundhook.host.tools.mcp.owner import Job, Owner
-    from groundhook.host.tools.mcp.sdk.session import Session
+    from groundhook.host.tools.mcp.owner import Job, ServerOwner
+    from groundhook.host.tools.mcp.sdk.session import McpSession
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Servers:
             folder,
             tasks,
         )
-        self._owners: dict[str, Owner] = {}
+        self._owners: dict[str, ServerOwner] = {}
         self._closed = False
 
     def start_ms(self, server: str, /) -> int:
@@ -98,7 +98,7 @@ class Servers:
         limited to the tools that its file allows."""
         spec = self._catalogue.named(server)
 
-        async def work(session: Session, job: Job) -> list[dict[str, Any]]:
+        async def work(session: McpSession, job: Job) -> list[dict[str, Any]]:
             return await session.list_tools()
 
         tools = await self._owner(spec).ask("tools/list", work)
@@ -116,7 +116,7 @@ class Servers:
         if spec.tools and tool not in spec.tools:
             raise _not_allowed(spec, tool)
 
-        async def work(session: Session, job: Job) -> dict[str, Any]:
+        async def work(session: McpSession, job: Job) -> dict[str, Any]:
             known = await session.tool(tool)
             if known is None:
                 allowed = [
@@ -134,7 +134,7 @@ class Servers:
     async def list_resources(self, server: str) -> dict[str, Any]:
         """{resources: [{uri, name, title?, description?, mimeType?, size?}]}"""
 
-        async def work(session: Session, job: Job) -> list[dict[str, Any]]:
+        async def work(session: McpSession, job: Job) -> list[dict[str, Any]]:
             return await session.list_resources()
 
         return {
@@ -146,7 +146,7 @@ class Servers:
     async def read_resource(self, server: str, uri: str) -> dict[str, Any]:
         """{contents: [{uri, mimeType?, text | blob (base64)}]}"""
 
-        async def work(session: Session, job: Job) -> dict[str, Any]:
+        async def work(session: McpSession, job: Job) -> dict[str, Any]:
             return await session.read_resource(uri)
 
         read = await self._owner(self._catalogue.named(server)).ask(f"resources/read {uri!r}", work)
@@ -156,7 +156,7 @@ class Servers:
         """{prompts: [{name, title?, description?, arguments?: [{name, description?,
         required?}]}]}"""
 
-        async def work(session: Session, job: Job) -> list[dict[str, Any]]:
+        async def work(session: McpSession, job: Job) -> list[dict[str, Any]]:
             return await session.list_prompts()
 
         return {
@@ -169,7 +169,7 @@ class Servers:
         """{messages: [{role, content: {type, …}}], description?}. Arguments other than text are
         sent as JSON."""
 
-        async def work(session: Session, job: Job) -> dict[str, Any]:
+        async def work(session: McpSession, job: Job) -> dict[str, Any]:
             return await session.get_prompt(name, prompt_arguments(arguments or {}))
 
         prompt = await self._owner(self._catalogue.named(server)).ask(f"prompts/get {name!r}", work)
@@ -207,7 +207,7 @@ class Servers:
         for owner in self._owners.values():
             owner.close()
 
-    def _owner(self, spec: ServerSpec) -> Owner:
+    def _owner(self, spec: ServerSpec) -> ServerOwner:
         if self._closed:
             raise ServerUnreachable(f"MCP server {spec.id!r} was closed", delivered=False)
         if spec.transport == "process":
@@ -217,9 +217,9 @@ class Servers:
             )
         if spec.id not in self._owners:
             # Imported when the first server is used: most turns use none.
-            from groundhook.host.tools.mcp.owner import Owner
+            from groundhook.host.tools.mcp.owner import ServerOwner
 
-            self._owners[spec.id] = Owner(spec, self._environment, self._folder)
+            self._owners[spec.id] = ServerOwner(spec, self._environment, self._folder)
             self._tasks.start_soon(self._owners[spec.id].run)
         return self._owners[spec.id]
 

@@ -11,10 +11,10 @@ from groundhook.core.types.tables import in_line
 TABLE_LIMIT = 12_000  # characters of the rows of one table, about 3,000 tokens
 CELL_LIMITS = (1000, 300, 120, 60)  # characters of a cell, tried in this order
 
-Plain = Callable[[str], str]
+_Plain = Callable[[str], str]
 
 
-def table_block(table: Table, rows: Sequence[Item], plain: Plain) -> str:
+def table_block(table: Table, rows: Sequence[Item], plain: _Plain) -> str:
     """Return the table with as many of its first rows as fit. `plain` makes text of strangers
     harmless."""
     names = " | ".join(["id", *(_cell(name, CELL_LIMITS[-1], plain) for name in table.columns)])
@@ -29,7 +29,7 @@ def table_block(table: Table, rows: Sequence[Item], plain: Plain) -> str:
     return "\n".join(lines)
 
 
-def account_lines(account: SearchAccount, plain: Plain) -> Iterator[str]:
+def account_lines(account: SearchAccount, plain: _Plain) -> Iterator[str]:
     """Yield what the search says of itself, one statement on each line."""
     if account.read_as:
         yield f"The question was read as: {plain(in_line(account.read_as))}"
@@ -51,7 +51,7 @@ def count_line(table: Table, shown: int) -> str:
     return f"There are {least}{table.total} rows; only the first {shown} are shown:"
 
 
-def _fitting(rows: Sequence[Item], plain: Plain) -> list[str]:
+def _fitting(rows: Sequence[Item], plain: _Plain) -> list[str]:
     """Return the lines of as many rows as fit, with cells that are cut only where it helps."""
     kept: list[str] = []
     for limit in CELL_LIMITS:
@@ -67,12 +67,12 @@ def _fitting(rows: Sequence[Item], plain: Plain) -> list[str]:
     return kept
 
 
-def _line(item: Item, limit: int, plain: Plain) -> str:
+def _line(item: Item, limit: int, plain: _Plain) -> str:
     cells = item.row.cells if item.row else ()
     return " | ".join([item.citation_id, *(_cell(text, limit, plain) for text in cells)])
 
 
-def _cell(text: str, limit: int, plain: Plain) -> str:
+def _cell(text: str, limit: int, plain: _Plain) -> str:
     line = in_line(text[: 2 * limit])
     cut = len(line) > limit or len(text) > 2 * limit
     return plain(line[: limit - 1] + "…" if cut else line).replace("|", "\\|")

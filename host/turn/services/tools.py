@@ -23,7 +23,7 @@ from groundhook.core.types.tools import ToolOutcome
 from groundhook.host.config.package import Package
 from groundhook.host.config.packages import App
 from groundhook.host.tools.chosen import ChosenTools, missing_tool
-from groundhook.host.tools.offers import Offer
+from groundhook.host.tools.offers import ToolOffer
 from groundhook.host.tools.server import server_tools
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.tools.toolkits import ListedTools
@@ -94,10 +94,10 @@ async def _fetch_tools(
     return made
 
 
-async def _list_own_tools(run: AssistantRun) -> list[Offer]:
+async def _list_own_tools(run: AssistantRun) -> list[ToolOffer]:
     """Return the tools of the host and those of the package's scripts."""
     runtime = run.runtime
-    scripted: Sequence[Offer] = ()
+    scripted: Sequence[ToolOffer] = ()
     try:
         scripted = await package_offers(runtime.hooks, run.package, lambda: run)
     except HostError as exc:
@@ -112,7 +112,7 @@ async def _list_own_tools(run: AssistantRun) -> list[Offer]:
 
 async def _add_toolkits(
     run: AssistantRun,
-    first: Sequence[Offer],
+    first: Sequence[ToolOffer],
     toolkits: Sequence[Any],
     metadata: Mapping[str, Any],
 ) -> Toolbox:
@@ -138,10 +138,10 @@ def _list_toolkits(run: AssistantRun) -> Sequence[Any]:
 
 async def process_offers(
     app: App, package: Package, engine: HookEngine, listing: ServerListing, run: RunOf
-) -> tuple[list[Offer], dict[str, HostError]]:
+) -> tuple[list[ToolOffer], dict[str, HostError]]:
     """Return the tools of the listed servers that are functions of the package, and the errors of
     servers by full id."""
-    offers: list[Offer] = []
+    offers: list[ToolOffer] = []
     failed: dict[str, HostError] = {}
     for id, listed in listing.servers.items():
         spec = app.servers.named(id)
@@ -163,7 +163,7 @@ def outside(app: App, listing: ServerListing) -> dict[str, ListedServer]:
     }
 
 
-async def _fetch_server_tools(run: AssistantRun, own: Toolbox) -> Sequence[Offer]:
+async def _fetch_server_tools(run: AssistantRun, own: Toolbox) -> Sequence[ToolOffer]:
     app = run.runtime.app
     listing = ServerListing.of(app, run.package.id, run.settings.mcp.servers)
     for problem in listing.problems.values():
@@ -199,7 +199,7 @@ async def _warn_of_missing(
     run: AssistantRun,
     listing: ServerListing,
     own: Toolbox,
-    offers: Sequence[Offer],
+    offers: Sequence[ToolOffer],
     failed: Mapping[str, HostError],
 ) -> None:
     """Warn of listed tools that a server does not have, and of tools whose name is taken."""

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundhook.handlers.kb.embedders.e5.engine import Engine, load_engine, weights_file
+from groundhook.handlers.kb.embedders.e5.engine import E5Engine, load_engine, weights_file
 from groundhook.handlers.kb.embedders.e5.file import (
     DamagedWeights,
     ModelFile,
     UnknownWeights,
     open_model,
 )
-from groundhook.handlers.kb.embedders.e5.session import Arithmetic, Session
+from groundhook.handlers.kb.embedders.e5.session import Arithmetic, E5Session
 from tests.kb.embedders.make_encoder import FOLDER, graph
 
 ROOT = Path(__file__).parents[3]
@@ -43,12 +43,12 @@ def file() -> ModelFile:
 
 
 @cache
-def session(arithmetic: Arithmetic) -> Session:
-    return Session(file(), arithmetic)
+def session(arithmetic: Arithmetic) -> E5Session:
+    return E5Session(file(), arithmetic)
 
 
 @cache
-def small() -> Engine:
+def small() -> E5Engine:
     return load_engine(small=True).engine
 
 
@@ -107,7 +107,7 @@ def other_version(folder: Path) -> Path:
 
 def test_weights_of_another_version_are_distinguished_from_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UnknownWeights, match="another version"):
-        Session(open_model(other_version(tmp_path)))
+        E5Session(open_model(other_version(tmp_path)))
 
 
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from groundhook.core.errors import (
     SourceTimeout,
 )
 from groundhook.handlers.kb.embed import embedding_tokens
-from groundhook.handlers.kb.embedders.service import Limits, make_batches, shorten_text
+from groundhook.handlers.kb.embedders.service import EmbeddingLimits, make_batches, shorten_text
 from tests.kb.embedders.conftest import SERVICES, Makes, factories
 from tests.keys import key
 from tests.loopback.embeddings import SIZE, openai_answer, voyage_answer
@@ -103,7 +103,7 @@ async def test_a_context_model_is_given_the_passages_of_a_document_together(
 def test_requests_hold_what_they_may_and_lose_nothing(
     texts: list[str], most: int, tokens: int
 ) -> None:
-    runs = list(make_batches(texts, Limits(texts=most, tokens=tokens, text_bytes=40)))
+    runs = list(make_batches(texts, EmbeddingLimits(texts=most, tokens=tokens, text_bytes=40)))
     assert [text for run in runs for text in run] == texts
     for run in runs:
         assert 0 < len(run) <= most

@@ -29,14 +29,14 @@ from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.knowledge_base import KnowledgeBase
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import (
-    Answer,
     CollectionSettings,
     CollectionUsage,
     DocumentRecord,
     FullDocument,
     Hit,
     Passage,
-    Question,
+    VectorAnswer,
+    VectorQuestion,
 )
 from tests.kb.conftest import Opens, Warnings, Writes, scope, spec
 from tests.loops import run
@@ -239,8 +239,8 @@ class Shelf:
         return "replaced" if there else "added"
 
     async def search(
-        self, collection: str, made: CollectionSettings, question: Question, /
-    ) -> Answer:
+        self, collection: str, made: CollectionSettings, question: VectorQuestion, /
+    ) -> VectorAnswer:
         hits = [
             Hit(
                 document=d.document,
@@ -257,7 +257,7 @@ class Shelf:
             if tenant == (question.tenant or "") and _among(question.filter, d.document)
             for n, p in enumerate(d.passages)
         ]
-        return Answer(hits=tuple(hits[: question.limit]))
+        return VectorAnswer(hits=tuple(hits[: question.limit]))
 
     async def usage(self, collection: str, tenant: str | None, /, **_: Any) -> CollectionUsage:
         listed = [
@@ -361,7 +361,7 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
         for (tenant, id), stored in shelf.documents.items():
             mine[tenant] |= {id, *stored.passages[0].content.replace(" is here.", "").split("son ")}
         for tenant in mine:
-            question = Question(
+            question = VectorQuestion(
                 vector=pack_vector([1.0, 0.0]),
                 text=f"{requested} Acmeson Globexson",
                 limit=10,
@@ -372,7 +372,7 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
                 COLLECTION,
                 MADE,
                 question,
-                Answer(),
+                VectorAnswer(),
                 least_cosine=-1,
             )
             assert {hit.document for hit in found.answer.hits} <= {
@@ -389,13 +389,13 @@ def test_no_hop_leads_to_another_tenant_whatever_was_added_and_removed(
 
 
 async def question_of(graphs: Graphs, shelf: Shelf, text: str) -> tuple[set[str], set[str]]:
-    requested = Question(vector=pack_vector([1.0, 0.0]), text=text, limit=10, tenant="acme")
+    requested = VectorQuestion(vector=pack_vector([1.0, 0.0]), text=text, limit=10, tenant="acme")
     found = await graphs.extend_answer(
         shelf,  # type: ignore[arg-type]
         COLLECTION,
         MADE,
         requested,
-        Answer(),
+        VectorAnswer(),
         least_cosine=-1,
     )
     return {node.name for node in found.nodes}, {hit.passage for hit in found.answer.hits}
@@ -497,7 +497,7 @@ async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(
     (warning,) = extraction.warnings
     assert "workers.names" in warning
     assert "built-in" in warning
-    requested = Question(
+    requested = VectorQuestion(
         vector=pack_vector([1.0, 0.0]), text="what is birch near?", limit=10, tenant="acme"
     )
     found = await graphs.extend_answer(
@@ -505,7 +505,7 @@ async def test_an_assistant_names_entities_and_the_rules_step_in_where_it_fails(
         COLLECTION,
         MADE,
         requested,
-        Answer(),
+        VectorAnswer(),
         least_cosine=-1,
     )
     nodes = {node.name: node for node in found.nodes}

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from groundhook.handlers.kb.graph.names import key_of, kind_of
 from groundhook.handlers.kb.graph.rules import (
+    EntityRelation,
     KnownNames,
     PassageEntities,
-    Relation,
     extract,
     names_in,
 )
@@ -122,7 +122,7 @@ def test_scripts_without_capitals_have_what_the_writing_sets_apart(
 def test_neighbours_in_a_sentence_are_related_by_the_words_between_them() -> None:
     found = extract("Radiohead signed to Parlophone. Blur is elsewhere.", "", NOBODY)
     assert found.relations == (
-        Relation(source="radiohead", target="parlophone", words="signed to"),
+        EntityRelation(source="radiohead", target="parlophone", words="signed to"),
     )
 
 

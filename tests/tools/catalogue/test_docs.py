@@ -9,8 +9,8 @@ from groundhook.core.types.sync import SyncSettings
 from groundhook.toolkits.catalogue.answers import (
     Dataset,
     DatasetArguments,
+    DatasetResource,
     DatasetsFound,
-    Resource,
     ResourceArguments,
 )
 from groundhook.toolkits.catalogue.settings import CatalogueSettings, CatalogueSource
@@ -28,7 +28,7 @@ def test_the_page_names_every_setting_argument_and_key() -> None:
     named = set(re.findall(r"\w+", PAGE))
     models = (
         *(CatalogueSource, SyncSettings, CatalogueSettings, DatasetArguments),
-        *(ResourceArguments, DatasetsFound, Dataset, Resource),
+        *(ResourceArguments, DatasetsFound, Dataset, DatasetResource),
     )
     fields = {name for model in models for name in model.model_fields}
     assert fields - named == {"label", "deadline_ms"}

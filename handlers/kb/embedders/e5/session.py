@@ -85,7 +85,7 @@ _AT_ONCE = 1 << 14  # characters of a word that are tokenised together: memory g
 _UNKNOWN_PENALTY = 10.0  # log-probability of an unknown character, below that of the rarest piece
 
 
-class Tokens:
+class _Tokenizer:
     """The tokenizer. Usable from any thread."""
 
     def __init__(self, file: ModelFile) -> None:
@@ -140,7 +140,7 @@ class Tokens:
 _WINDOW = 510  # tokens of a window, without the end marks
 
 
-class Session:
+class E5Session:
     """An `Engine`, usable from any thread. It takes 150 MB."""
 
     def __init__(self, file: ModelFile, arithmetic: Arithmetic = ARITHMETIC) -> None:
@@ -150,7 +150,7 @@ class Session:
         # graph and tokenizer load in parallel, a tenth of a second each
         with ThreadPoolExecutor(1) as beside:
             model = beside.submit(lambda: OnnxModel(graph, weights=weights(file, arithmetic)))
-            self._tokens = Tokens(file)
+            self._tokens = _Tokenizer(file)
             self._model = model.result()
         self._ends = file.begin, file.end
         self._words = file.blocks("emb.word", file.hidden)

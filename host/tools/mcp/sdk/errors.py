@@ -19,7 +19,7 @@ from groundhook.core.errors import (
 )
 from groundhook.core.exception_groups import errors_in
 from groundhook.core.types.base import dotted, validation_problems
-from groundhook.host.tools.mcp.evidence import Evidence
+from groundhook.host.tools.mcp.evidence import ConnectionEvidence
 from groundhook.host.tools.mcp.http_client import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED
 
 CONNECTION_ERRORS = (
@@ -34,7 +34,9 @@ CONNECTION_ERRORS = (
 PROTOCOL_ERRORS = (MCPError, ValidationError, RuntimeError, ValueError, httpx2.HTTPStatusError)
 
 
-async def server_error(exc: BaseException, evidence: Evidence, request: str) -> ServerError:
+async def server_error(
+    exc: BaseException, evidence: ConnectionEvidence, request: str
+) -> ServerError:
     """Return the ServerError for an error of the SDK. `request` is the request under way; "" while
     connecting."""
     if isinstance(exc, ServerError):
@@ -62,7 +64,9 @@ async def server_error(exc: BaseException, evidence: Evidence, request: str) -> 
     )
 
 
-async def _from_protocol_error(exc: MCPError, evidence: Evidence, request: str) -> ServerError:
+async def _from_protocol_error(
+    exc: MCPError, evidence: ConnectionEvidence, request: str
+) -> ServerError:
     """Return the ServerError for a JSON-RPC error, from the server or from
     `host.tools.mcp.http_client`."""
     name, reason, data = (

@@ -1,8 +1,8 @@
 """A connection to an MCP server through the MCP SDK, and its requests.
 
 Only this package imports the SDK. Importing it takes half a second, so `host.tools.mcp.owner`
-imports it for the first connection. One task opens and closes a `Session`; results are plain data
-with the protocol's field names, errors those of `core.errors`.
+imports it for the first connection. One task opens and closes a `McpSession`; results are plain
+data with the protocol's field names, errors those of `core.errors`.
 
 The SDK's transport before streamable HTTP: requests are posted, and one stream has all answers.
 
@@ -41,8 +41,8 @@ from groundhook.core.errors import (
 )
 from groundhook.core.json_text import read_json
 from groundhook.core.types.server_spec import ServerSpec
-from groundhook.host.tools.mcp.evidence import Evidence
-from groundhook.host.tools.mcp.http_client import GuardedClient
+from groundhook.host.tools.mcp.evidence import ConnectionEvidence
+from groundhook.host.tools.mcp.http_client import McpHttpClient
 from groundhook.host.tools.mcp.program import open_program
 from groundhook.host.tools.mcp.sdk.errors import (
     CONNECTION_ERRORS,
@@ -62,7 +62,7 @@ async def sse_streams(spec: ServerSpec) -> AsyncIterator[Streams]:
     """The pair of streams that the SDK's client expects of a transport."""
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 
-    class Client(GuardedClient):
+    class Client(McpHttpClient):
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
             response = await super().send(request, **options)
             if request.method != "POST" or response.status_code < 400:
@@ -117,11 +117,11 @@ for _name in ("mcp", "client"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
-class Session:
+class McpSession:
     """An open connection. Every method raises ServerError; ServerUnreachable means that the
     connection is lost."""
 
-    def __init__(self, client: Client, evidence: Evidence) -> None:
+    def __init__(self, client: Client, evidence: ConnectionEvidence) -> None:
         self._client, self._evidence = client, evidence
         self._tools: dict[str, dict[str, Any]] | None = None
 
@@ -206,8 +206,11 @@ class Session:
 
 @asynccontextmanager
 async def open_session(
-    evidence: Evidence, environment: Mapping[str, str], folder: Path, lost: Callable[[], None]
-) -> AsyncIterator[Session]:
+    evidence: ConnectionEvidence,
+    environment: Mapping[str, str],
+    folder: Path,
+    lost: Callable[[], None],
+) -> AsyncIterator[McpSession]:
     """Start or connect to the server of `evidence`, which records what happens. The variables
     INHERITED are taken from `environment`; `lost` is called when a program's output ends. Raises
     ServerError."""
@@ -221,7 +224,7 @@ async def open_session(
 
 async def _start_program(
     stack: AsyncExitStack,
-    evidence: Evidence,
+    evidence: ConnectionEvidence,
     environment: Mapping[str, str],
     folder: Path,
     lost: Callable[[], None],
@@ -254,7 +257,7 @@ async def _http_transport(
     if spec.transport == "sse":
         return sse_streams(spec)
     max_bytes = spec.result_kb * 1024
-    client = GuardedClient(
+    client = McpHttpClient(
         spec.sent_headers,
         max_bytes=max_bytes,
         connect=spec.start_timeout,
@@ -265,9 +268,11 @@ async def _http_transport(
 
 
 async def _connect(
-    stack: AsyncExitStack, evidence: Evidence, transport: AbstractAsyncContextManager[Streams]
-) -> Session:
-    sessions: list[Session] = []
+    stack: AsyncExitStack,
+    evidence: ConnectionEvidence,
+    transport: AbstractAsyncContextManager[Streams],
+) -> McpSession:
+    sessions: list[McpSession] = []
 
     async def on_message(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -286,12 +291,12 @@ async def _connect(
             raise
         raise await server_error(known[0], evidence, "") from group
     evidence.connected = True
-    sessions.append(Session(client, evidence))
+    sessions.append(McpSession(client, evidence))
     return sessions[0]
 
 
 @asynccontextmanager
-async def _single_error(evidence: Evidence) -> AsyncIterator[None]:
+async def _single_error(evidence: ConnectionEvidence) -> AsyncIterator[None]:
     """Raise a single ServerError for the exception group in which the SDK reports the end of a
     connection. Groups with other errors, which are bugs, pass."""
     try:

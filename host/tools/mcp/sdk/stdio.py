@@ -13,10 +13,10 @@ from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adap
 
 from groundhook.core.json_text import read_json
 from groundhook.core.types.base import well_formed
-from groundhook.host.tools.mcp.evidence import Evidence
+from groundhook.host.tools.mcp.evidence import ConnectionEvidence
 from groundhook.host.tools.mcp.http_client import LARGER, TOO_LARGE
 from groundhook.host.tools.mcp.lines import EDGE, Oversize
-from groundhook.host.tools.mcp.program import Program
+from groundhook.host.tools.mcp.program import ServerProgram
 from groundhook.host.tools.mcp.shapes import answered_id
 
 Streams = tuple[Any, Any]
@@ -45,7 +45,7 @@ class _NoClose:
 class _Incoming(_NoClose):
     """The stream from which the SDK receives messages: the lines of a program."""
 
-    def __init__(self, program: Program, evidence: Evidence) -> None:
+    def __init__(self, program: ServerProgram, evidence: ConnectionEvidence) -> None:
         self._program, self._evidence = program, evidence
 
     async def receive(self) -> SessionMessage | Exception:
@@ -110,7 +110,7 @@ def _mended(line: bytes) -> SessionMessage | None:
 class _Outgoing(_NoClose):
     """The stream to which the SDK sends messages: lines to a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ServerProgram) -> None:
         self._program = program
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -120,7 +120,7 @@ class _Outgoing(_NoClose):
 
 
 @asynccontextmanager
-async def streams(program: Program, evidence: Evidence) -> AsyncIterator[Streams]:
+async def streams(program: ServerProgram, evidence: ConnectionEvidence) -> AsyncIterator[Streams]:
     """The pair of streams that the SDK's client expects of a transport."""
     incoming = _Incoming(program, evidence)
     try:
