@@ -242,6 +242,30 @@ def test_a_large_dependency_is_imported_in_one_place(dependency: str) -> None:
     assert elsewhere == []
 
 
+def product_imports() -> dict[str, set[str]]:
+    """The product's modules that each of them imports: at the top, in a function, or for types
+    alone."""
+    names = {name for name, _ in modules(*PRODUCT)}
+    found: dict[str, set[str]] = {}
+    for name, path in modules(*PRODUCT):
+        imported = {
+            wanted.removeprefix("groundhook.")
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.ImportFrom) and node.module
+            for wanted in (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+        }
+        found[name] = imported & names - {name}
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle_not_even_in_functions_or_for_types() -> None:
+    left = product_imports()
+    while ends := {name for name, wanted in left.items() if not wanted & left.keys()}:
+        left = {name: wanted for name, wanted in left.items() if name not in ends}
+    # What is left is in a circle, or imports what is.
+    assert {name: sorted(wanted & left.keys()) for name, wanted in left.items()} == {}
+
+
 def contract(id: str) -> dict[str, list[str]]:
     contracts = project()["tool"]["importlinter"]["contracts"]  # type: ignore[index]
     return next(contract for contract in contracts if contract["id"] == id)

@@ -37,6 +37,7 @@ from groundhook.host.app.opening import CHATS_FILE, open_host
 from groundhook.host.config.agent_file import read_agent_file, server_settings
 from groundhook.host.config.environment import child_environment, process_environment
 from groundhook.host.output.dialects.places import SOURCES
+from groundhook.host.server.api.mcp import METADATA, PATH
 from groundhook.host.server.api.table import ENDPOINTS
 from groundhook.host.server.edge_middleware import EdgeMiddleware
 from groundhook.host.server.identity.caller import Caller, SignIn
@@ -48,7 +49,7 @@ from groundhook.host.server.identity.sessions import Sessions
 from groundhook.host.server.identity.tokens import Tokens
 from groundhook.host.server.limits import CallerLimits
 from groundhook.host.server.logs import Logs
-from groundhook.host.server.mcp.http import METADATA, PATH, open_mcp
+from groundhook.host.server.mcp.http import open_mcp
 from groundhook.host.server.metrics import Metrics
 from groundhook.host.server.problems import HttpProblem, Refused, Shape, problem_of, response
 from groundhook.host.server.serving import Call, Endpoint, Serving

@@ -8,6 +8,7 @@ from groundhook.host.output.dialects.native import Answer
 from groundhook.host.server.api import chats as chat_api
 from groundhook.host.server.api import embeddings as embeddings_api
 from groundhook.host.server.api import front_ends as front_end_api
+from groundhook.host.server.api import mcp as mcp_api
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import openai as openai_api
 from groundhook.host.server.api import responses as responses_api
@@ -20,7 +21,6 @@ from groundhook.host.server.api.front_ends import RunRequest, UIChatRequest
 from groundhook.host.server.api.meta import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.api.openai import ChatRequest
 from groundhook.host.server.api.responses import ResponseRequest
-from groundhook.host.server.mcp import http as mcp_http
 from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.serving import Endpoint
 
@@ -387,8 +387,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST",
-        path=mcp_http.PATH,
-        handler=mcp_http.mcp,
+        path=mcp_api.PATH,
+        handler=mcp_api.endpoint,
         part="mcp",
         about="The app as an MCP server (streamable HTTP).",
         scope="search",
@@ -396,8 +396,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path=mcp_http.METADATA,
-        handler=mcp_http.metadata,
+        path=mcp_api.METADATA,
+        handler=mcp_api.metadata,
         part="mcp",
         about="Where clients of the MCP server sign in (RFC 9728).",
         open=True,

@@ -1,15 +1,12 @@
-"""The app as an MCP server over HTTP, at `/mcp`. It is stateless, and accepts the keys and tokens
-of every other endpoint."""
+"""The app as an MCP server over HTTP. It is stateless; `host.server.api.mcp` calls it."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundhook.core.extras import lacking
@@ -19,14 +16,7 @@ from groundhook.host.server.identity.secret import Secret
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.sources import McpSources
 from groundhook.host.server.mcp.tools import McpTools
-from groundhook.host.server.problems import Refused
-from groundhook.host.server.request_body import check_values, read_body
 
-if TYPE_CHECKING:
-    from groundhook.host.server.serving import Call
-
-PATH = "/mcp"
-METADATA = "/.well-known/oauth-protected-resource/mcp"
 CALLER = "groundhook.mcp_caller"  # in the scope of a request
 
 
@@ -76,49 +66,3 @@ def _caller_of(context: Any) -> McpCaller:
     caller = request.scope[CALLER]
     assert isinstance(caller, McpCaller)
     return caller
-
-
-async def mcp(call: Call) -> ASGIApp:
-    """Tools, documents and whole answers for MCP clients."""
-    serving = call.serving
-    if serving.mcp is None:
-        raise Refused("unknown_name", "there is no MCP server here")
-    assistant = call.request.query_params.get("assistant", "")
-    if assistant:
-        serving.package(call.caller, assistant)
-    call.request.scope[CALLER] = McpCaller(
-        identity=call.caller.identity,
-        assistant=assistant,
-        assistants=None if call.caller.reaches_all else serving.offered(call.caller),
-        admit=partial(_admitted, call),
-        count=partial(serving.limits.count, "turns", call.caller.owner),
-    )
-    body = await read_body(call.request, serving.settings.limits)
-    check_values(body)
-    return serving.mcp.with_body(body)
-
-
-@asynccontextmanager
-async def _admitted(call: Call) -> AsyncIterator[None]:
-    """Count a whole answer as a turn of the caller while the block runs. Raises Refused."""
-    if "chat" not in call.caller.scopes:
-        raise Refused("not_permitted", "this needs the scope 'chat'")
-    async with call.serving.admitted(call.caller):
-        with call.serving.turns.answer_without_log() as scope:
-            yield
-        if scope.cancelled_caught:
-            raise Refused("draining", "the server was stopped before the answer was complete")
-
-
-async def metadata(call: Call) -> Response:
-    """Return where clients of the MCP server sign in (RFC 9728)."""
-    issuers = [entry.issuer for entry in call.serving.settings.auth.jwt]
-    if not issuers:  # the standard wants at least one; clients would look for it here
-        raise Refused("unknown_name", "callers have keys of this server; none signs in elsewhere")
-    return JSONResponse(
-        {
-            "resource": f"{call.public_url}{PATH}",
-            "authorization_servers": issuers,
-            "bearer_methods_supported": ["header"],
-        }
-    )

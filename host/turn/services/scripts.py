@@ -1,16 +1,13 @@
-"""Calls of functions in a package's own scripts: its tools, and what hooks call by `Process`
-(`core.hook_services.HookScripts`)."""
+"""Calls of functions in a package's own scripts: its tools, and what hooks call by `Process`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from groundhook.core.errors import HookError
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.hook_engine import HookScript, ScriptFunction
-from groundhook.host.turn.package_tools import FunctionNames
 from groundhook.host.turn.run import AssistantRun
 
 MOST_OPEN = 16  # functions of one assistant's turn that run at the same time, or inside each other
@@ -41,16 +38,3 @@ async def call_script(
                 return await services.during(f"{function.place.file} {function.name}", called)
     finally:
         run.open_scripts.count -= 1
-
-
-@dataclass(frozen=True)
-class TurnScripts:
-    """Calls functions of the package that the turn is of, and of the app's scripts."""
-
-    run: AssistantRun
-
-    async def call(self, name: str, arguments: Sequence[Any], /) -> Any:
-        run = self.run
-        names = FunctionNames(run.runtime.app, run.package, run.runtime.hooks)
-        found = await names.find(name)
-        return await run.call_script(run, found.script, found.function, arguments)

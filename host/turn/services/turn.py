@@ -23,8 +23,7 @@ from groundhook.host.turn.services.agents import Calls
 from groundhook.host.turn.services.http import TurnWeb
 from groundhook.host.turn.services.memory import TurnMemory
 from groundhook.host.turn.services.output import Output
-from groundhook.host.turn.services.process import TurnRecords
-from groundhook.host.turn.services.scripts import TurnScripts
+from groundhook.host.turn.services.process import TurnRecords, TurnScripts
 from groundhook.host.turn.services.servers import ServerCalls
 from groundhook.host.turn.services.tools import TurnTools
 from groundhook.host.turn.services.trace import HookNodes
