@@ -272,10 +272,11 @@ class ModelCall:
     elsewhere. `question` and `references` are the parts of that message, for a connector without a
     language model; citable items of tool results follow in `references`; `failed_searches` are the
     sources of the searches that failed, `declined` says why others answered nothing, and
-    `certainty` how far the passages found answer the question. `tools` and `tool_choice` are those
-    of OpenAI's API; `user` is an id for the endpoint ("": none). `reply` asks endpoints that can
-    enforce it for a JSON answer: any object ("json"), or one of a schema. `is_step`: a step of
-    another's turn."""
+    `certainty` how far the passages found answer the question; `sentences` returns those of an
+    answer for people, by their keys in `core.settings.MessageSettings`. `tools` and `tool_choice`
+    are those of OpenAI's API; `user` is an id for the endpoint ("": none). `reply` asks endpoints
+    that can enforce it for a JSON answer: any object ("json"), or one of a schema. `is_step`: a
+    step of another's turn."""
 
     messages: Sequence[Message]
     sources: str = ""
@@ -284,6 +285,7 @@ class ModelCall:
     failed_searches: Sequence[SourceType] = ()
     declined: Sequence[str] = ()
     certainty: Certainty | None = None
+    sentences: Callable[[], Mapping[str, str]] | None = None
     tools: Sequence[Mapping[str, Any]] = ()
     temperature: float | None = None
     max_tokens: int | None = None

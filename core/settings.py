@@ -339,6 +339,29 @@ class AvailableServers(ListSection):
     options: ToolLoop = ToolLoop()
 
 
+_Saying = str | Mapping[str, str]
+
+
+class MessageSettings(Value):
+    """Sentences of the host for people, in place of its own, which are in the language of the
+    conversation. Each is a text, or texts by language: `{en: …, de: …}`."""
+
+    nothing_found: _Saying = Field(default="", description="The search found nothing that answers")
+    nearest: _Saying = Field(
+        default="", description="The same, above the nearest passages that an answer quotes"
+    )
+    not_sure: _Saying = Field(default="", description="Above passages that may not answer")
+    answers: _Saying = Field(default="", description="Above passages that answer")
+    others: _Saying = Field(default="", description="Above passages that follow records")
+    failed: _Saying = Field(default="", description="A part of the search failed")
+    unavailable: _Saying = Field(default="", description="The search failed and found nothing")
+    no_answer: _Saying = Field(default="", description="The language model sent no text")
+    hello: _Saying = Field(
+        default="", description="The answer to a greeting, where no language model answers"
+    )
+    thanks: _Saying = Field(default="", description="The answer to thanks, likewise")
+
+
 class HistorySettings(Value):
     """The part of a kept conversation that a turn gets: the newest messages within both limits."""
 
@@ -406,3 +429,4 @@ class Settings(Value):
     )
     http: HttpSettings = HttpSettings()
     history: HistorySettings = HistorySettings()
+    messages: MessageSettings = MessageSettings()

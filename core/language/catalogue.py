@@ -21,7 +21,8 @@ where a part has blanks, one part on each line:
 | endings | a regular expression of the particles that are written onto a word |
 | cut, whole | scripts without blanks: what is cut out of a question, and longer words that stay |
 | before names | prepositions that leave a question together with the name behind them |
-| quoting | sentences above quoted passages, likewise: how far they answer |
+| quoting | sentences of an answer without a model, likewise: how far passages answer, and so on |
+| greetings, thanks | what is only a greeting or only thanks, one on each line |
 | follow-up … | what `host.turn.follow_up` needs; a language without them has no follow-ups |
 
 A new file is a new language for all parts of the host.

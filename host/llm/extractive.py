@@ -11,7 +11,7 @@ choose the quotations.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -19,53 +19,58 @@ from textwrap import indent
 
 import anyio.lowlevel
 
-from groundhook.core.language.phrases import phrases
-from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta
-from groundhook.core.types.search import PLACES, Certainty, Item, SourceType
+from groundhook.core.language.phrases import phrases, pleasantry
+from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
+from groundhook.core.types.search import Certainty, Item
 from groundhook.core.types.tables import tables_of
 from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.passages import Quote, near
 from groundhook.host.llm.tables import MOST_ROWS, doubts, table_parts
 
-NOTHING = "No language model is configured: answers quote sources, and "
+SECTION = "quoting"
+NO_MODEL = "the assistant has no language model: its answers quote what is found"
 HOW_TO_GET_MORE = (
-    "For an answer in free words, describe a language model in `connectors/<name>.conn.yao`"
-    ' (`"type": "openai"` for any OpenAI-compatible endpoint, with `model`, `host` and `key` under'
-    " `options`) and name it as the assistant's `connector`."
+    "for answers in free words, describe a language model in connectors/<name>.conn.yao"
+    ' ("type": "openai" for any OpenAI-compatible endpoint, with model, host and key under'
+    " options) and name it as the assistant's connector; `messages` sets what readers get"
 )
+_OPENINGS: Mapping[Certainty | None, str] = {
+    "sure": "answers",
+    None: "answers",
+    "partial": "not_sure",
+    "none": "nearest",
+}
 
 
 def compose(
     quotes: Sequence[Quote],
     references: Sequence[Item],
     *,
+    said: Mapping[str, str],
     certainty: Certainty | None = None,
-    failed: Sequence[SourceType] = (),
+    failed: bool = False,
     declined: Sequence[str] = (),
     question: str = "",
 ) -> str:
     """Return the answer: the tables and records of databases, a line that names its kind, then each
     source's title with its passages in the order of the source. The source with the best passage
-    comes first. `certainty` is that of the search for the passages. Searches of the sources
-    `failed` failed, which the answer says, and `declined` has the reasons of those that answered
-    nothing."""
+    comes first. `said` has the sentences for people, and `certainty` is that of the search for
+    the passages. A search `failed`, which the answer says, and `declined` has the reasons of those
+    that answered nothing."""
     records = [item for item in references if item.type == "db"]
     parts = list(_record_parts(records, question))
     if quotes:
-        parts.append(_opening(certainty, question, after_records=bool(records)))
+        after_records = bool(records) and certainty != "none"
+        parts.append(said["others" if after_records else _OPENINGS[certainty]])
     by_title: dict[str, list[Quote]] = {}
     for quote in quotes:
         by_title.setdefault(_title(references[quote.item]), []).append(quote)
     parts += [_source(title, mine, references) for title, mine in by_title.items()]
     parts += [_one_line(reason) for reason in declined]
-    failure = f"search of {' and '.join(PLACES[each] for each in failed)} failed"
-    if not parts and certainty is not None and not failed:
-        return phrases("quoting", question)["nothing"]
     if not parts:
-        reason = f"there are none: the {failure}." if failed else "none was found."
-        return f"{NOTHING}{reason}\n\n{HOW_TO_GET_MORE}"
+        return said["unavailable" if failed else "nothing_found"]
     if failed:
-        parts.append(f"The {failure}: its results are missing.")
+        parts.append(said["failed"])
     return "\n\n".join(parts)
 
 
@@ -168,12 +173,6 @@ def _title(item: Item) -> str:
     return " ".join(item.title.split()).replace("**", "")
 
 
-def _opening(certainty: Certainty | None, question: str, *, after_records: bool) -> str:
-    if after_records and certainty != "none":
-        return "From the other sources:"
-    return phrases("quoting", question)[certainty or "sure"]
-
-
 NAME = "extractive"
 LONGEST_QUESTION = 8000  # characters
 
@@ -188,8 +187,15 @@ class ExtractiveConnector:
         async with aclosing(self._deltas(call)) as deltas:
             yield deltas
 
+    def __init__(self) -> None:
+        self._has_warned = False
+
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
         text = _answer(_question(call), call)
+        # Once, since it is for the author, and each reader's turn would repeat it.
+        if not call.references and not self._has_warned:
+            self._has_warned = True
+            yield Notice("no_model", NO_MODEL, HOW_TO_GET_MORE)
         for piece in _PIECE.findall(text):
             yield TextDelta(piece)
             # Lets other turns run: nothing else here waits.
@@ -199,12 +205,16 @@ class ExtractiveConnector:
 
 def _answer(question: str, call: ModelCall) -> str:
     references = call.references
+    said = call.sentences() if call.sentences else phrases(SECTION, question)
+    if kind := pleasantry(question):
+        return said[kind[0]]
     candidates = passages.candidates(references)
     finish = partial(
         compose,
+        said=said,
         question=question,
         certainty=call.certainty,
-        failed=call.failed_searches,
+        failed=bool(call.failed_searches),
         declined=call.declined,
     )
     if not candidates:  # checked first: parsing a long question takes time

@@ -133,7 +133,7 @@ class GrowingAnswer:
     usage: Usage = Usage()
     finish_reason: str = ""
     model: str = ""
-    missing: str = ""  # a sentence for the reader, when the model's answer has no text
+    is_silent: bool = False  # whether the model's answer has no text
     empty: Warned | None = None  # the warning for an answer without any text
     first_text_ms: float | None = None
     question_words: frozenset[str] = frozenset()
@@ -221,19 +221,18 @@ class GrowingAnswer:
         """Warn when the answer has no text, is cut or was filtered."""
         called, reason = bool(draft.calls), self.finish_reason
         if found := ending(draft.text, reason, thought=draft.thought, called=called):
-            self.missing = found.said
+            self.is_silent = found.is_silent
             warning = Warned(code=found.code, message=found.message, hint=found.hint)
             if found.code == "answer_empty":  # none where the Next hook answers in its place
                 self.empty = warning
             else:
                 await self.channel.send(warning)
 
-    def say_what_is_missing(self) -> None:
+    def say_instead(self, sentence: str) -> None:
         """Stream a sentence in the place of a text that the model did not send, with a warning."""
         if self.empty:
             self.channel.send_nowait(self.empty)
-        if self.missing:
-            self._send_text(f"\n\n{self.missing}" if self.streamed else self.missing)
+        self._send_text(f"\n\n{sentence}" if self.streamed else sentence)
 
     async def _warn(self, message: str) -> None:
         await self.channel.send(

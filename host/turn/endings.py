@@ -17,13 +17,12 @@ _LATE_TAG = re.compile(r"</think>[ \t]*(?:\n|$)")
 
 @dataclass(frozen=True)
 class Ending:
-    """A warning about the end of an answer; `said` is what the reader gets instead of a text (""
-    where there is one)."""
+    """A warning about the end of an answer; `is_silent`: the reader has no text of it."""
 
     code: str
     message: str
     hint: str = ""
-    said: str = ""
+    is_silent: bool = False
 
 
 def repeated(text: str) -> str:
@@ -55,7 +54,7 @@ def ending(text: str, reason: str, *, thought: bool, called: bool) -> Ending | N
             "a content filter of the model's endpoint ended the answer (finish_reason"
             " content_filter)",
             hint="another wording of the question or of the prompt may pass the filter",
-            said="The content filter of the language model withheld the answer." if empty else "",
+            is_silent=empty,
         )
     if passage := repeated(text):
         return Ending(
@@ -75,7 +74,7 @@ def ending(text: str, reason: str, *, thought: bool, called: bool) -> Ending | N
                 "options.max_tokens of the assistant or of its connector sets the limit; a full"
                 " context ends an answer as well"
             ),
-            said="The language model reached its token limit before an answer." if empty else "",
+            is_silent=empty,
         )
     if empty:
         sent = "only its thinking and no answer" if thought else "an empty answer"
@@ -83,7 +82,7 @@ def ending(text: str, reason: str, *, thought: bool, called: bool) -> Ending | N
             "answer_empty",
             f"the model sent {sent} (finish_reason {reason or 'none'})",
             hint="the step of the model in the trace has its name and its tokens",
-            said="The language model gave no answer.",
+            is_silent=True,
         )
     if not thought and _LATE_TAG.search(text):
         return Ending(

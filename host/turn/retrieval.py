@@ -11,6 +11,7 @@ from functools import partial
 import anyio
 
 from groundhook.core.errors import HostError, SourceTimeout
+from groundhook.core.language.phrases import pleasantry
 from groundhook.core.ports import SourceResult
 from groundhook.core.settings import DISABLED
 from groundhook.core.trace import span
@@ -53,11 +54,8 @@ async def search_user_data(run: AssistantRun, data: UserData) -> None:
 async def search_automatically(run: AssistantRun, created: CreateReturn | None) -> Plan:
     """Plan the automatic searches and return the plan. The searches run at the same time as the
     resources that the assistant lists are read."""
-    user_results = sum(len(result.items) for result in run.results if result.source == "user")
     requested = run.request.options.search
-    forced = requested or (created is not None and created.search)
-    # `searchable` makes the web source, so only where it matters.
-    decided = plan(requested, created, run.settings, user_results, run.searchable if forced else ())
+    decided = _decide(run, requested, created)
     with span("plan", types=list(decided.types), reason=decided.reason):
         pass
     if requested and not (decided.types and run.question):
@@ -78,6 +76,16 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
         ]
     run.results += await run_all(jobs)
     return decided
+
+
+def _decide(run: AssistantRun, requested: bool | None, created: CreateReturn | None) -> Plan:
+    forced = requested or (created is not None and created.search)
+    if not forced and pleasantry(run.question):
+        return Plan(reason="the message is only a greeting or thanks")
+    user_results = sum(len(result.items) for result in run.results if result.source == "user")
+    # `searchable` makes the web source, so only where it matters.
+    usable = run.searchable if forced else ()
+    return plan(requested, created, run.settings, user_results, usable)
 
 
 def _find_other_words(run: AssistantRun) -> FindOtherWords | None:

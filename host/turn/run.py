@@ -13,6 +13,7 @@ from groundhook.core.channel import Channel
 from groundhook.core.error_events import warning_event
 from groundhook.core.errors import HostError, UsageError
 from groundhook.core.hook_engine import HookScript, ScriptFunction
+from groundhook.core.language.phrases import sentences, spoken_languages
 from groundhook.core.ports import Connector
 from groundhook.core.problems import Problem
 from groundhook.core.settings import Settings
@@ -217,6 +218,12 @@ class AssistantRun:
         """The language of the turn: the one that Create returned, else the request's, else the
         configured one."""
         return self.changed.get("locale") or self.request.options.locale or self.settings.locale
+
+    def sentences(self) -> Mapping[str, str]:
+        """The sentences for people, in the language of the conversation."""
+        asked = [each.text for each in self.request.messages if each.role == "user"]
+        codes = spoken_languages(asked[-1] if asked else "", " ".join(asked[:-1]), self.locale)
+        return sentences("quoting", codes, self.settings.messages.model_dump())
 
     @property
     def prompts(self) -> Prompts:

@@ -109,8 +109,8 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
             with _record_time(run, "next"):
                 run.returned = await _run_next(run, hooks, conversation, error)
             json = run.request.reply or run.request.contract.reply
-            if run.returned is None and json is None:
-                run.answer.say_what_is_missing()
+            if run.returned is None and json is None and run.answer.is_silent:
+                run.answer.say_instead(run.sentences()["no_answer"])
         except HookError:
             # Next failed too, so nothing stands in for the model's answer.
             await _report_model_error(run, error)
@@ -317,6 +317,7 @@ async def _stream_answer(
         failed_searches=run.failed_searches(),
         declined=run.declined_searches(),
         certainty=run.certainty_of_passages(),
+        sentences=run.sentences,
         tools=own,
         temperature=options.temperature,
         max_tokens=options.max_tokens,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from groundhook.core.ports import Finished, ModelCall, TextDelta
+from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
 from groundhook.core.types.search import Certainty, Item
 from groundhook.core.types.turn import Message
 from groundhook.host.llm.extractive import ExtractiveConnector
@@ -119,13 +119,42 @@ async def test_passages_that_are_only_near_are_called_near() -> None:
     assert text.splitlines()[0] == "These passages are near, and may not answer it:"
 
 
-async def test_without_references_it_says_that_there_is_nothing_to_quote_and_how_to_get_a_free_answer() -> (
+async def test_how_to_get_a_free_answer_is_one_warning_for_the_author_and_no_text_for_readers() -> (
     None
 ):
-    text = await answer("What is the capital of Germany?", [])
-    assert "answers quote sources, and none was found" in text
-    assert "connectors/" in text
-    assert ".conn.yao" in text
+    connector = ExtractiveConnector()
+    found: list[list[Delta]] = []
+    for _ in range(2):
+        async with connector.stream(ModelCall(messages=(), question="Why?")) as stream:
+            found.append([delta async for delta in stream])
+    notices = [[each for each in deltas if isinstance(each, Notice)] for deltas in found]
+    assert [len(each) for each in notices] == [1, 0]
+    assert "connectors/<name>.conn.yao" in notices[0][0].hint
+    text = "".join(each.text for each in found[0] if isinstance(each, TextDelta))
+    assert text == "I found nothing that answers this."
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        ("Hello!", "Hello! What would you like to know?"),
+        ("hi there", "Hello! What would you like to know?"),
+        ("Guten Tag.", "Hallo! Was möchten Sie wissen?"),
+        ("¡Hola!", "¡Hola! ¿Qué le gustaría saber?"),
+        ("你好", "您好！您想了解什么？"),
+        ("Thank you!", "You are welcome."),
+        ("Merci beaucoup", "Je vous en prie."),
+    ],
+)
+async def test_a_greeting_and_thanks_are_answered_as_a_person_would(
+    said: str, answered: str
+) -> None:
+    assert await answer(said, [PARIS]) == answered
+
+
+async def test_a_question_that_begins_with_a_greeting_is_a_question() -> None:
+    text = await answer("Hello, what is the capital of France?", [PARIS, BERLIN])
+    assert "Paris" in text
 
 
 async def test_records_of_a_database_are_one_line_each() -> None:

@@ -44,24 +44,24 @@ THOUGHT = chunk({"reasoning_content": "Hm."})
 @pytest.mark.parametrize(
     ("events", "code", "words", "said"),
     [
-        ([chunk(finish="stop")], "answer_empty", "an empty answer", "gave no answer"),
+        ([chunk(finish="stop")], "answer_empty", "an empty answer", "I could not answer this."),
         (
             [THOUGHT, chunk(finish="stop")],
             "answer_empty",
             "only its thinking",
-            "gave no answer",
+            "I could not answer this.",
         ),
         (
             [THOUGHT, chunk(finish="length")],
             "answer_cut",
             "while it was still thinking",
-            "reached its token limit",
+            "I could not answer this.",
         ),
         (
             [chunk(finish="content_filter")],
             "answer_filtered",
             "content_filter",
-            "content filter of the language model",
+            "I could not answer this.",
         ),
         (
             [chunk({"content": "It is "}), chunk(finish="content_filter")],
