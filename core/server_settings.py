@@ -256,6 +256,11 @@ class ServerSettings(Value):
     assistants: tuple[str, ...] | None = Field(
         default=None, description="Assistants that are offered (none: all but `automated` ones)"
     )
+    author_writes: bool = Field(
+        default=False,
+        description="Whether the workbench may write tests into assistants' folders, for authors at"
+        " this machine",
+    )
     openai: OpenAISettings = OpenAISettings()
     mcp: MCPServerSettings = MCPServerSettings()
     chats: ChatsSettings = ChatsSettings()

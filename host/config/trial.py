@@ -37,6 +37,7 @@ SETTABLE = (
     "history",
     "prompts",
 )
+NAMES = {"kb": "collections", "db": "models"}  # what is searched, by type
 OF_FILES = frozenset({"host", "hosts", "path", "api_key_env"})  # addresses and keys in `search`
 
 
@@ -86,7 +87,7 @@ def _trial_in(document: ConfigDocument, package: Package, environment: Environme
             place=document.place(checked.normal.written(path), of="key"),
             hint=f"set it in {package.shown}/package.yao",
         )
-        for path in _refused(checked.data)
+        for path in _refused(checked.data, package)
     ]
     raise_all([*refused, *checked.errors])
     need(checked.data)
@@ -101,10 +102,24 @@ def _trial_in(document: ConfigDocument, package: Package, environment: Environme
     return Trial(layer=layer, prompts=prompts.get("default"), shown=document.data)
 
 
-def _refused(data: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the canonical paths of what a trial may not set."""
+def _refused(data: Mapping[str, Any], package: Package) -> Iterator[tuple[str, ...]]:
+    """Yield the canonical paths of what a trial may not set. Of the collections and models that the
+    files name, it may search some."""
     yield from ((key,) for key in data if key not in SETTABLE)
-    yield from _of_files(data.get("search"), ("search",))
+    search = data.get("search")
+    yield from _of_files(search, ("search",))
+    for type, names in NAMES.items():
+        own = package.layer.data
+        listed = [
+            name
+            for section in (own, own.get("search"))
+            if isinstance(section, Mapping) and isinstance(section.get(type), Mapping)
+            for name in section[type].get(names) or ()
+        ]
+        tried = search.get(type) if isinstance(search, Mapping) else None
+        asked = tried.get(names) if isinstance(tried, Mapping) else None
+        if isinstance(asked, (list, tuple)) and not all(name in listed for name in asked):
+            yield ("search", type, names)
 
 
 def _of_files(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

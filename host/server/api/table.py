@@ -15,6 +15,7 @@ from groundhook.host.server.api import responses as responses_api
 from groundhook.host.server.api import sources as sources_api
 from groundhook.host.server.api import tools as tool_api
 from groundhook.host.server.api import turns as turn_api
+from groundhook.host.server.api.author_table import AUTHOR_ENDPOINTS
 from groundhook.host.server.api.chats import Again, ChatChanges, ChatTurn, NewChat
 from groundhook.host.server.api.embeddings import EmbeddingsRequest
 from groundhook.host.server.api.front_ends import RunRequest, UIChatRequest
@@ -180,21 +181,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         body=RunRequest,
         query=STYLE_QUERY,
     ),
-    Endpoint(
-        method="GET",
-        path="/api/assistants/{assistant}/settings",
-        handler=meta_api.explain,
-        about="Every setting with layer, file and line, as `groundhook config explain`.",
-        scope="author",
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/check",
-        handler=meta_api.check,
-        about="Problems with the app's files, as `groundhook check`; with a key that lists its"
-        " assistants, those in their folders.",
-        scope="author",
-    ),
+    *AUTHOR_ENDPOINTS,
     Endpoint(
         method="POST",
         path="/api/turns",

@@ -3,7 +3,7 @@ recorded answers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,7 +51,7 @@ class Evaluation:
         """Run every turn and return the outcomes, by row, configuration and run; `seen` is called
         with each as soon as it is known. Raises UnknownName, UsageError and ConfigError before the
         first turn."""
-        trials, prices = self._trials(), dict(_prices(self.host))
+        trials, prices = self._trials(), prices_of(self.host)
         host = replace(self.host, runtime=with_frozen_web(self.host.runtime))
         limit = anyio.Semaphore(self.at_once)
         outcomes = list[Outcome]()
@@ -113,12 +113,14 @@ class Evaluation:
         ]
 
 
-def _prices(host: Host) -> Iterator[tuple[str, Price]]:
+def prices_of(host: Host) -> dict[str, Price]:
+    """Return the prices of the app's connectors that have one."""
+    prices = dict[str, Price]()
     for id in host.app.connectors:
         with suppress(HostError):  # a broken file, which the turn that needs it reports
-            price = host.app.connectors.named(id).price
-            if price is not None:
-                yield id, price
+            if (price := host.app.connectors.named(id).price) is not None:
+                prices[id] = price
+    return prices
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from groundhook.core.errors import ConfigError, Place
+from groundhook.core.errors import ConfigError, Place, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.json_text import read_json
 from groundhook.core.problems import raise_all
@@ -167,6 +167,15 @@ def append_rows(path: Path, rows: Sequence[EvaluationRow]) -> None:
     fresh.write_text(before + "".join(map(line_of, rows)), encoding="utf-8")
     # Renamed when it is complete: an interrupted run does not damage the old file.
     fresh.replace(path)
+
+
+def append_row(path: Path, row: EvaluationRow) -> None:
+    """Add a row to a suite. Raises UsageError for a question that it has, ConfigError for a suite
+    that cannot be read."""
+    known = read_suite(path, path.name).rows if path.is_file() else ()
+    if any(each.name == row.name for each in known):
+        raise UsageError(f"{path.name} has this question", hint="give the row its own 'id'")
+    append_rows(path, [row])
 
 
 def line_of(row: EvaluationRow) -> str:

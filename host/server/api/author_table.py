@@ -1,0 +1,45 @@
+"""The endpoints for authors of assistants, a part of `table.ENDPOINTS`."""
+
+from __future__ import annotations
+
+from groundhook.host.server.api import meta as meta_api
+from groundhook.host.server.api import trials as trials_api
+from groundhook.host.server.api.trials import KeptTest, TrialRequest
+from groundhook.host.server.serving import Endpoint
+
+AUTHOR_ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/assistants/{assistant}/settings",
+        handler=meta_api.explain,
+        about="Every setting with layer, file and line, as `groundhook config explain`.",
+        scope="author",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/check",
+        handler=meta_api.check,
+        about="Problems with the app's files, as `groundhook check`; with a key that lists its"
+        " assistants, those in their folders.",
+        scope="author",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/assistants/{assistant}/tests",
+        handler=trials_api.keep_test,
+        about="A row for the suite `tests/workbench.suite.jsonl` of an assistant: shown, or written"
+        " with `server.author_writes` and from this machine.",
+        scope="author",
+        body=KeptTest,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/trials",
+        handler=trials_api.create,
+        about="Questions to an assistant as in its files and with a trial of other settings and"
+        " prompts, both at once: a line of JSON for each answer, for what moved in its ranking, and"
+        " for what got better and worse.",
+        scope="author",
+        body=TrialRequest,
+    ),
+)
