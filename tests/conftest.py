@@ -23,6 +23,7 @@ from groundhook.handlers.db.database import Database, DatabaseAddress
 from groundhook.host.config.layers import DEFAULTS
 from tests.keys import NEVER_SHOWN
 from tests.loopback.databases import NotThere, serving
+from tests.parts import compiling, forks
 from tests.parts.skips import summary
 
 # Two busy cores make single examples slow by chance, and a fresh clone makes its table of characters
@@ -59,6 +60,10 @@ def _open_patient_database(
 
 
 Database.__init__ = _open_patient_database  # type: ignore[method-assign]
+
+
+forks.patch()
+compiling.patch()
 
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start and
@@ -136,6 +141,14 @@ def values_of_other_modules_are_forgotten() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def values_of_other_tests_are_forgotten() -> Iterator[None]:
     yield from _forget_new_values()
+
+
+@pytest.fixture(scope="module")
+def processes_of_its_own() -> Iterator[None]:
+    """The product starts its processes as it does for its users, and each app has a compiler: for
+    tests of these, and for those that look at children of this process."""
+    with forks.started_not_forked():
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

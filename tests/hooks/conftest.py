@@ -127,6 +127,11 @@ class Hooks:
             return await session.next(payload, {})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def processes_are_started(processes_of_its_own: None) -> None:
+    """What starts and ends processes is tried here."""
+
+
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compiled")

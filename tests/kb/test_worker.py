@@ -37,6 +37,8 @@ from groundhook.handlers.kb.store.port import (
 )
 from tests.kb.conftest import Opens, Writes, scope, search, spec
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 MADE = CollectionSettings(provider="test", model="test", dimensions=4, language="english")
 LONG = 400  # passages: seven batches
 

@@ -71,6 +71,7 @@ def test_a_search_answers_with_csv_as_the_caller_may_see_the_rows(served: Served
         assert (refused.status_code, refused.json()["code"]) == (400, "usage")
 
 
+@pytest.mark.usefixtures("processes_of_its_own")
 def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Path) -> None:
     app = write(
         tmp_path / "app",

@@ -20,6 +20,8 @@ from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 HOOK = """
 export function Create(ctx, messages) {
   const found = ctx.search.KB(messages[0].content);

@@ -22,6 +22,8 @@ from groundhook.hooks.markdown import markdown_to_html
 from groundhook.host.testing.canned import CannedSource
 from tests.parts.turns import end, of, scripted
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 READERS = "groundhook.core.readers.process"
 ANN, BOB = Identity(user_id="ann", tenant_id="t"), Identity(user_id="bob", tenant_id="t")
 COLUMNS = [

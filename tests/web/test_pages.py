@@ -267,6 +267,7 @@ async def test_a_pdf_is_recognized_whatever_its_media_type(server: Loopback) -> 
     assert (await Reading(server).item()).content == "The river Spree is 400 km long."
 
 
+@pytest.mark.usefixtures("processes_of_its_own")
 async def test_a_killed_or_slow_reader_fails_only_its_own_page() -> None:
     readers = ReaderPool()
     page: dict[str, Any] = {

@@ -1,0 +1,62 @@
+"""One TypeScript compiler for the tests of a process. Loading it takes most of the time in which a
+small hook is compiled, and each app that a test opens would load its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from groundhook.core.errors import HookCrashed
+from groundhook.hooks.compiler import ScriptCompiler
+from groundhook.hooks.engine import IsolateOutcome
+from groundhook.hooks.script import Linker, Transpile, Transpiling
+from tests.parts import forks
+
+_compiler = cache(ScriptCompiler)
+_compiled: dict[tuple[str, str, str], str] = {}
+_make_linker = Linker.__init__
+
+
+def patch() -> None:
+    """Have every engine use the one compiler, unless processes are started and not forked."""
+    Linker.__init__ = _make  # type: ignore[method-assign]
+
+
+def _make(self: Linker, cache: Path, transpiling: Transpiling) -> None:
+    _make_linker(self, cache, transpiling if forks.are_off() else _transpiling)
+
+
+@asynccontextmanager
+async def _transpiling() -> AsyncIterator[Transpile]:
+    yield _transpile
+
+
+async def _transpile(file: str, source: str, others: Mapping[str, Any]) -> str:
+    asked = (file, source, json.dumps(others))
+    if asked not in _compiled:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[IsolateOutcome] = loop.create_future()
+
+        def done(outcome: IsolateOutcome) -> None:
+            loop.call_soon_threadsafe(_settle, answer, outcome)
+
+        compiler = await anyio.to_thread.run_sync(_compiler)
+        compiler.transpile(file, source, others, done)
+        outcome = await answer
+        if outcome.kind != "value":
+            raise HookCrashed(f"the TypeScript compiler failed on {file!r}: {outcome.text}")
+        _compiled[asked] = outcome.text
+    return _compiled[asked]
+
+
+def _settle(answer: asyncio.Future[IsolateOutcome], outcome: IsolateOutcome) -> None:
+    if not answer.done():
+        answer.set_result(outcome)
