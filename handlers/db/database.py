@@ -7,7 +7,7 @@ load, so that neither the start of the program nor concurrent searches wait for 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -127,6 +127,17 @@ class Database:
         finally:
             await engine.close()
         return found
+
+    async def import_rows(self, spec: ModelSpec, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Create the table of a model that is new, with these rows, in one transaction. Raises
+        ConfigError for a table that exists, and StorageError."""
+        from groundhook.handlers.db.model.loading import load_rows
+
+        engine = _engine(self._address(spec.connection))
+        try:
+            await engine.write(lambda open: load_rows(open, spec, rows))
+        finally:
+            await engine.close()
 
     def _address(self, connection: str) -> DatabaseAddress:
         if connection not in self._addresses:

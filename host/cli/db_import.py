@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from groundhook.core.errors import ConfigError
+from groundhook.core.errors import ConfigError, IngestError, Place, UnknownName
 from groundhook.core.json_text import NotJson, read_json
+from groundhook.core.types.events import Warned
+from groundhook.core.types.model_spec import ModelSpec
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import options
@@ -20,8 +23,12 @@ from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
 from groundhook.host.config.documents import read_document
 
+FILES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".xlsx"})
+MOST_WRONG = 20  # wrong cells that are named
+
 if TYPE_CHECKING:
     from groundhook.handlers.db.model.importing import Import, ImportedModel
+    from groundhook.handlers.db.model.tabular import Column, Tabular
 
 
 @dataclass(frozen=True)
@@ -35,13 +42,25 @@ class _Done:
     changes: str = ""
 
 
-@click.command("import", short_help="Write models for the tables of an existing database.")
+@click.command("import", short_help="Write models for the tables of a database, or import a file.")
 @click.argument("source", required=False)
 @click.option("--connection", default="", help="A database of `databases`, by its name.")
 @click.option("--update", is_flag=True, help="Take changes of tables into their models.")
+@click.option("--table", "name", default="", help="File: the table's name (default: the file's).")
+@click.option("--sheet", default="", help="File: the sheet of a workbook (default: the first).")
+@click.option("--locale", default="", help="File: of decimals and dates, such as de or en-US.")
+@click.option("--type", "types", multiple=True, help="File: a column's type, as COLUMN=TYPE.")
+@click.option("--skip-bad", is_flag=True, help="File: cells that do not fit are left empty.")
+@click.option("--dry-run", is_flag=True, help="File: show the columns, and write nothing.")
 @options.common
 def command(
-    source: str | None, connection: str, update: bool, app: Path, as_json: bool, debug: bool
+    source: str | None,
+    connection: str,
+    update: bool,
+    app: Path,
+    as_json: bool,
+    debug: bool,
+    **given: Any,
 ) -> int:
     """Write a model for each table and view of an existing database: columns, keys, relations from
     foreign keys and join tables, labels from names, and options of columns with few values.
@@ -49,10 +68,17 @@ def command(
     SOURCE is `sqlite:///shop.db`, `postgresql://…`, `mariadb://…` or a SQLite file; without it the
     database of the app. Where a table has changed since, the changes of its model are shown, and
     written with --update; what people wrote stays. The database is only read.
+
+    With a CSV, TSV, JSON lines or XLSX file as SOURCE, a table is made of it in the app's database,
+    with its model. The types of the columns are guessed and shown; cells that do not fit are named
+    by line, and then nothing is written.
     """
     report = Report(json=as_json)
 
     async def work() -> int:
+        if source and Path(source).suffix.lower() in FILES:
+            file = _File(Path(source), app, connection, **given)
+            return await file.import_into_app(report)
         async with open_host(app, tune_gc=True) as host:
             address = _address(source)
             found = await host.database.import_models(address, connection)
@@ -77,6 +103,126 @@ def _address(source: str | None) -> str | None:
             hint="sqlite:///shop.db, postgresql://user@host/database or mariadb://user@host/database",
         )
     return f"sqlite:///{path.absolute()}"
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that becomes a table."""
+
+    path: Path
+    app: Path
+    connection: str
+    name: str
+    sheet: str
+    locale: str
+    types: Sequence[str]
+    skip_bad: bool
+    dry_run: bool
+
+    async def import_into_app(self, report: Report) -> int:
+        from groundhook.handlers.db.model.tabular import tabular
+        from groundhook.handlers.db.model.updating import file_text
+
+        table = self.name or re.sub(r"\W+", "_", self.path.stem).strip("_").lower() or "table"
+        rows = list(self._rows())
+        types = dict(one.rpartition("=")[::2] for one in self.types)
+        found = tabular(table, rows, locale=self.locale, types=types)
+        _show_columns(found, report)
+        wrong = [(line, one, cell) for one in found.columns for line, cell in one.wrong]
+        _show_wrong(sorted(wrong, key=lambda each: each[0]), report)
+        if wrong and not self.skip_bad:
+            name = wrong[0][1].content["name"]
+            raise ConfigError(
+                f"nothing was written: cells that do not fit their columns: {len(wrong)}",
+                hint="mend them, leave them empty with --skip-bad, or read the column as text with"
+                f" --type {name}=string",
+            )
+        if self.dry_run:
+            return 0
+        if self.connection:
+            found.content["connection"] = self.connection
+        path = self.app / "models" / f"{table}.mod.yao"
+        if path.exists():
+            raise ConfigError(f"models/{path.name} exists", hint="choose another name with --table")
+        async with open_host(self.app, tune_gc=True) as host:
+            spec = ModelSpec.model_validate({**found.content, "id": table})
+            await host.database.import_rows(spec, found.rows())
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(file_text(found.content), encoding="utf-8")
+        if report.json:
+            report.line({"model": table, "table": table, "rows": len(rows)})
+        report.show(
+            f"\n{len(rows)} rows are in the table {table}, and its model in models/{path.name}.\n"
+            f"Ask: groundhook search db 'how many {table}' --model {table}"
+        )
+        return 0
+
+    def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yield the rows with their lines. Raises IngestError at one that cannot be read."""
+        from groundhook.handlers.kb.reading.rows import file_rows
+
+        if self.path.suffix.lower() == ".xlsx":
+            yield from self._sheet_rows()
+            return
+        for row in file_rows(self.path):
+            if row.error:
+                raise IngestError(row.error, place=Place(str(self.path), row.line))
+            yield row.line, row.values
+
+    def _sheet_rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        from groundhook.handlers.kb.reading.packaged import sheets_of
+
+        sheets = dict(sheets_of(_read(self.path), self.path.name, whole=True))
+        if self.sheet and self.sheet not in sheets:
+            raise UnknownName("sheet", self.sheet, sheets)
+        filled = [name for name, cells in sheets.items() if any(map(any, cells))]
+        cells = sheets[self.sheet or next(iter(filled), next(iter(sheets)))]
+        heads: list[str] = []
+        for number, row in enumerate(cells, 1):
+            texts = [str(cell).strip() for cell in row]
+            if not any(texts):
+                continue
+            if not heads:
+                heads = [text or f"column {at}" for at, text in enumerate(texts, 1)]
+                continue
+            yield number, {name: _cell(cell) for name, cell in zip(heads, row, strict=False)}
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise IngestError(f"{str(path)!r} cannot be read: {exc.strerror or exc}") from exc
+
+
+def _cell(cell: Any) -> Any:
+    """Return a workbook's cell: its integers are floats there."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+
+
+def _show_columns(found: Tabular, report: Report) -> None:
+    shown = []
+    for one in found.columns:
+        example = next((str(value)[:30] for value in one.values if value is not None), "")
+        empty = sum(value is None for value in one.values)
+        notes = "; ".join(filter(None, [one.called, *one.notes]))
+        content = one.content
+        if report.json:
+            report.line({"column": content, "example": example, "empty": empty, "note": notes})
+        shown.append((content["name"], content["type"], example, empty or "", notes))
+    report.show(table(("column", "type", "first value", "empty", "note"), shown))
+
+
+def _show_wrong(wrong: Sequence[tuple[int, Column, str]], report: Report) -> None:
+    for line, column, cell in wrong[:MOST_WRONG]:
+        name, type = column.content["name"], column.content["type"]
+        if report.json:
+            report.line({"line": line, "column": name, "cell": cell})
+        message = f"line {line}: {name!r} has {cell!r}, which does not fit the type {type}"
+        report.warned(Warned(code="db_import_cell", message=message))
+    if len(wrong) > MOST_WRONG:
+        message = f"{len(wrong) - MOST_WRONG} more cells do not fit"
+        report.warned(Warned(code="db_import_cell", message=message))
 
 
 class _Writer:

@@ -12,6 +12,7 @@ import pytest
 
 from groundhook.core.types.search import SearchResult
 from tests.cli.conftest import Groundhook, run_in
+from tests.parts.workbooks import workbook
 
 
 def test_db_load_fills_empty_tables_once(groundhook: Groundhook, shop: Path) -> None:
@@ -432,3 +433,54 @@ def test_a_folder_that_is_no_app_is_an_error_with_the_option_that_names_one(
     ran = groundhook("check", "--app", str(tmp_path / "empty"))
     assert ran.code == 1
     assert "an app has a folder 'assistants' or 'agent'; --app names its folder)" in ran.err
+
+
+def test_db_import_makes_a_table_of_a_file_and_shows_the_types_of_its_columns(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "Sales 2026.csv").write_text(
+        "Invoice no;Customer;Date;Amount\n1;Ann;03.04.2026;1.234,50 €\n2;Bob;12.04.2026;99,00 €\n",
+        encoding="utf-8",
+    )
+    tried = groundhook("db", "import", "Sales 2026.csv", "--dry-run")
+    assert re.search(r"^amount +decimal +1234.50 +as 1.234,5", tried.out, re.MULTILINE)
+    assert not (shop / "models/sales_2026.mod.yao").exists()
+    done = groundhook("db", "import", "Sales 2026.csv")
+    assert (done.code, done.err) == (0, "")
+    assert "2 rows are in the table sales_2026" in done.out
+    asked = groundhook("search", "db", "total amount", "--model", "sales_2026", "--json")
+    assert asked.lines[-1]["items"][0]["data"] == {"sum_amount": 1333.5}
+    again = groundhook("db", "import", "Sales 2026.csv")
+    assert again.code == 1
+    assert "models/sales_2026.mod.yao exists (choose another name with --table)" in again.err
+    assert groundhook("db", "check", "--json").lines == []
+
+
+def test_cells_that_do_not_fit_are_named_by_line_and_nothing_is_written(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    rows = "".join(f'{{"id": {number}, "size": "{number}"}}\n' for number in range(1, 31))
+    (shop / "a.jsonl").write_text(f'{rows}{{"id": 31, "size": "big"}}\n')
+    refused = groundhook("db", "import", "a.jsonl")
+    assert refused.code == 1
+    assert "line 31: 'size' has 'big', which does not fit the type integer" in refused.err
+    assert "nothing was written: cells that do not fit their columns: 1" in refused.err
+    assert not (shop / "models/a.mod.yao").exists()
+    assert groundhook("db", "import", "a.jsonl", "--skip-bad").code == 0
+    counted = groundhook("search", "db", "how many a without a size", "--model", "a", "--json")
+    assert counted.lines[-1]["items"][0]["data"] == {"count": 1}
+    (shop / "b.csv").write_text("a,b\n1,2\n1,2,3\n")
+    short = groundhook("db", "import", "b.csv")
+    assert short.code == 1
+    assert "b.csv:3: the row has 3 cells, and the first line names 2 columns" in short.err
+
+
+def test_db_import_reads_a_sheet_of_a_workbook(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "book.xlsx").write_bytes(
+        workbook({"Notes": [["x"]], "Fees": [["Zone", "Fee"], ["North", 12], ["East", 7.5]]})
+    )
+    assert groundhook("db", "import", "book.xlsx", "--sheet", "Fees", "--table", "fee").code == 0
+    asked = groundhook("search", "db", "fee with fee over 10", "--model", "fee", "--json")
+    assert [item["data"]["zone"] for item in asked.lines[-1]["items"]] == ["North"]
+    missing = groundhook("db", "import", "book.xlsx", "--sheet", "Fee", "--table", "other")
+    assert "no sheet 'Fee' (did you mean 'Fees'?)" in missing.err

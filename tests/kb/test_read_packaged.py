@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-from collections.abc import Mapping
 
 import pytest
 
 from groundhook.core.errors import IngestError
 from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.files import read
+from tests.parts.workbooks import packed, workbook
 
-SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
-
-
-def packed(parts: Mapping[str, str]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
-    return buffer.getvalue()
 
 
 def headings(document: Document) -> list[tuple[str, int]]:
@@ -58,38 +45,8 @@ def test_an_email_is_its_subject_its_people_and_its_text() -> None:
 
 
 def test_a_workbook_is_a_table_for_each_sheet() -> None:
-    cells = "".join(
-        f'<row r="{at}"><c r="A{at}" t="inlineStr"><is><t>{name}</t></is></c>{value}</row>'
-        for at, (name, value) in enumerate(
-            [
-                ("Zone", '<c r="B1" t="inlineStr"><is><t>Fee</t></is></c>'),
-                ("North | East", '<c r="B2"><v>12</v></c>'),
-            ],
-            1,
-        )
-    )
-    document = read(
-        packed(
-            {
-                "_rels/.rels": (
-                    f'<Relationships xmlns="{PACKAGE}"><Relationship Id="r1"'
-                    f' Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>'
-                ),
-                "xl/workbook.xml": (
-                    f'<workbook xmlns="{SHEET}" xmlns:r="{OFFICE}"><sheets>'
-                    '<sheet name="Fees 2024" sheetId="1" r:id="r1"/></sheets></workbook>'
-                ),
-                "xl/_rels/workbook.xml.rels": (
-                    f'<Relationships xmlns="{PACKAGE}"><Relationship Id="r1"'
-                    f' Type="{OFFICE}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>'
-                ),
-                "xl/worksheets/sheet1.xml": (
-                    f'<worksheet xmlns="{SHEET}"><sheetData>{cells}</sheetData></worksheet>'
-                ),
-            }
-        ),
-        "fees.xlsx",
-    )
+    rows: list[list[str | float]] = [["Zone", "Fee"], ["North | East", 12]]
+    document = read(workbook({"Fees 2024": rows}), "fees.xlsx")
     assert headings(document) == [("Fees 2024", 0)]
     assert "| Zone | Fee |\n| --- | --- |\n| North \\| East | 12 |" in document.text
 

@@ -153,7 +153,7 @@ class _Reader:
                 column["unique"] = True
             columns.append(column)
         self.models[table] = model
-        if title := _title_of(columns):
+        if title := title_of(columns):
             model.content["title"] = title
             model.notes.append(f"records are shown as {title!r}")
         model.content["columns"] = columns
@@ -250,11 +250,7 @@ class _Reader:
 
     def _options(self, table: str, name: str) -> list[str]:
         """Return the values of a text column that has few; else none."""
-        values = self._values(table, name)
-        counts = Counter(map(str, values))
-        few = 1 < len(counts) <= MOST_OPTIONS and len(values) >= LEAST_REPEATS * len(counts)
-        short = all(0 < len(value.strip()) == len(value) <= LONGEST_OPTION for value in counts)
-        return sorted(counts) if few and short else []
+        return options_of(self._values(table, name))
 
     def _relate(self, table: str) -> None:
         """Add the relations of a table's foreign keys, on both sides."""
@@ -303,6 +299,14 @@ class _Reader:
         return next(model for model in self.models.values() if model.id == id)
 
 
+def options_of(values: Sequence[Any]) -> list[str]:
+    """Return the different values of a text column if there are few; else none."""
+    counts = Counter(map(str, values))
+    few = 1 < len(counts) <= MOST_OPTIONS and len(values) >= LEAST_REPEATS * len(counts)
+    short = all(0 < len(value.strip()) == len(value) <= LONGEST_OPTION for value in counts)
+    return sorted(counts) if few and short else []
+
+
 def _text_type(values: Sequence[str]) -> str:
     """Return `date` or `datetime` if all texts are such in ISO 8601, else `string`."""
     matches = [_MOMENT.fullmatch(value) for value in values]
@@ -315,7 +319,7 @@ def _is_called_like_a_key(name: str) -> bool:
     return parts_of(name)[-1].lower() in ("id", "key", "code")
 
 
-def _title_of(columns: Sequence[Mapping[str, Any]]) -> str:
+def title_of(columns: Sequence[Mapping[str, Any]]) -> str:
     """Return what stands for a record: first and last name, else a text called title or name; ""
     where no column's name says it."""
     texts = {

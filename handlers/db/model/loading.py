@@ -7,9 +7,10 @@ load a table is complete or missing, and loading again completes the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -72,6 +73,22 @@ def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) ->
                 f"the values of the model {spec.id!r} cannot be loaded: {exc.orig}"
             ) from exc
     return Loaded(spec.id, spec.table.name, not exists, len(rows), had, note)
+
+
+def load_rows(connection: Connection, spec: ModelSpec, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Create the table of a model and insert rows in the types of its columns. Raises ConfigError
+    for a table that exists."""
+    if sa.inspect(connection).has_table(spec.table.name):
+        raise ConfigError(
+            f"the table {spec.table.name!r} exists, and existing tables are not altered",
+            hint="choose another name with --table",
+        )
+    table = table_of(spec)
+    table.create(connection)
+    fulltext.create(connection, schema_of(spec), table)
+    remaining = iter(rows)
+    while some := [dict(row) for row in islice(remaining, BATCH)]:
+        connection.execute(table.insert(), some)
 
 
 def rows_of(spec: ModelSpec, now: datetime | None) -> list[dict[str, Any]]:

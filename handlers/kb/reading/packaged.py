@@ -83,19 +83,30 @@ def mail(data: bytes, name: str) -> Document:
 
 def workbook(data: bytes, name: str) -> Document:
     """Return the document in a workbook: a table for each sheet, under its name."""
+    sheets = sheets_of(data, name)
+    parts = [f"# {sheet}\n\n{_table(rows)}" for sheet, rows in sheets if any(map(any, rows))]
+    document = from_markdown("\n\n".join(parts), name, front=False)
+    return replace(document, title=stem(name))
+
+
+def sheets_of(data: bytes, name: str, *, whole: bool = False) -> list[tuple[str, list[list[Any]]]]:
+    """Return the sheets of a workbook, each with the cells of its rows: numbers, texts, dates; ""
+    for an empty cell. `whole`: with empty rows and columns before the first cell. Raises
+    IngestError."""
     with extra("documents", "reading workbooks", IngestError):
         from python_calamine import CalamineError, CalamineWorkbook
 
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = [(sheet, book.get_sheet_by_name(sheet).to_python()) for sheet in book.sheet_names]
+        sheets = [
+            (sheet, book.get_sheet_by_name(sheet).to_python(skip_empty_area=not whole))
+            for sheet in book.sheet_names
+        ]
     except (CalamineError, OSError, ValueError) as exc:
         raise IngestError(f"{name!r} was not added: it is no readable workbook: {exc}") from exc
     if sum(map(len, (row for _, rows in sheets for row in rows))) > _MOST_CELLS:
         raise IngestError(f"{name!r} was not added: it has more than {_MOST_CELLS} cells")
-    parts = [f"# {sheet}\n\n{_table(rows)}" for sheet, rows in sheets if any(map(any, rows))]
-    document = from_markdown("\n\n".join(parts), name, front=False)
-    return replace(document, title=stem(name))
+    return sheets
 
 
 def _table(rows: Sequence[Sequence[Any]]) -> str:
