@@ -13,6 +13,7 @@ from groundhook.core.errors import ContractBroken
 from groundhook.core.types.base import Value
 from groundhook.core.types.events import (
     STOPPED,
+    ApprovalRequired,
     CitationSeen,
     Cited,
     DocumentsSearchCompleted,
@@ -82,6 +83,7 @@ def for_readers(event: Event) -> Event | None:
             | HookMessage()
             | ToolStart()
             | ToolProgress()
+            | ApprovalRequired()
             | DocumentsSearchStarted()
         ):
             return event

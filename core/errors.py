@@ -43,6 +43,7 @@
     ├── IngestError            a document cannot be added
     ├── TooManyTurns           the host's limit of turns, running and waiting, is reached
     ├── ChatBusy               another turn of the chat is under way
+    ├── AlreadyDecided         calls that wait for the user were decided about, or left behind
     ├── RequestRepeated        another request with the same key has begun a turn
     ├── StorageError           disk full, a store that cannot be opened or is in use
     └── WorkerDied             a child process of the host ended during a call
@@ -415,6 +416,19 @@ class ChatBusy(HostError):
             hint="wait for its end, or stop it",
         )
         self.turn_id = turn_id
+
+
+class AlreadyDecided(HostError):
+    """The user has decided about an answer's calls, or the conversation has gone on without a
+    decision: each call runs at most once."""
+
+    code = "already_decided"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no call of this answer waits any more: it was decided about, or the chat has gone on",
+            hint="ask again for what you want done",
+        )
 
 
 class RequestRepeated(HostError):

@@ -276,6 +276,11 @@ class ModelSettings(Sampling):
     tool_rounds: int = Field(
         default=5, ge=0, description="Maximum rounds of tool calls in one turn"
     )
+    confirm: tuple[str, ...] = Field(
+        default=(),
+        description="Tools whose calls run only when the user approves; `*`: all that do more than"
+        " read",
+    )
     tool_result_kb: int = Field(
         default=64,
         ge=1,

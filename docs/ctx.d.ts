@@ -164,6 +164,7 @@ declare module "groundhook" {
     disable_global_prompts?: boolean | null;
     mcp_servers?: (ServerName | Record<string, any>)[] | null;
     tools?: (ToolkitName | (string & {}) | Record<string, any>)[] | null;
+    confirm?: string[] | null;
     uses?: Record<string, string> | null;
     metadata?: Record<string, any> | null;
     locale?: string | null;

@@ -82,6 +82,24 @@ class KeptTool(Value):
     round: int = Field(default=0, description="Calls of one round were made at the same time")
 
 
+class PendingCall(Value):
+    """A tool call that runs only when the user approves it."""
+
+    call_id: str
+    name: str
+    server: str = ""
+    toolkit: str = ""
+    arguments: dict[str, Any] = {}
+    assistant_id: str = ""
+
+
+class Decision(PendingCall):
+    """A call that the user has decided about."""
+
+    approved: bool
+    reason: str = Field(default="", description="What the user says about it, for the model")
+
+
 class KeptMessage(Value):
     """A message of a hook in its last state."""
 
@@ -103,6 +121,9 @@ class KeptAnswer(Value):
     citations: tuple[KeptCitation, ...] = ()
     searches: tuple[KeptSearch, ...] = ()
     tools: tuple[KeptTool, ...] = ()
+    pending: tuple[PendingCall, ...] = Field(
+        default=(), description="Calls that the user decides about with the next message"
+    )
     messages: tuple[KeptMessage, ...] = ()
     data: Any = None
     metadata: dict[str, Any] = {}
@@ -136,6 +157,9 @@ class ChatMessage(Value):
         default="", description="The question, as text or parts; the text of the answer"
     )
     answer: KeptAnswer | None = None
+    decisions: tuple[Decision, ...] = Field(
+        default=(), description="Of a question: the user's about the calls of the answer before it"
+    )
     made_at: int = 0
     feedback: Feedback | None = None
     siblings: tuple[str, ...] = Field(

@@ -200,6 +200,20 @@ class ToolProgress(_Event):
     message: str = ""
 
 
+class ApprovalRequired(_Event):
+    """The model calls a tool that runs only when the user approves: one event for each call, and
+    the turn ends with the finish reason `approval_required`. The user's decision is the next
+    message of the kept chat."""
+
+    type: Literal["approval_required"] = "approval_required"
+    call_id: str = Field(description="Id of the call, which the decision names")
+    name: str = Field(description="As in `tool_start`")
+    server: str = Field(default="", description="As in `tool_start`")
+    toolkit: str = Field(default="", description="As in `tool_start`")
+    arguments: dict[str, Any] = Field(default={}, description="With which it will run, unchanged")
+    assistant_id: str = Field(default="", description="The assistant that continues")
+
+
 class DocumentsSearchStarted(_Event):
     """The tool `search_documents` began."""
 
@@ -327,7 +341,7 @@ class StreamEnd(_Event):
         default="",
         description=(
             "Why the model stopped, as it reports it; `length`: the answer reached its limit of"
-            " tokens"
+            " tokens; `approval_required`: a call waits for the user"
         ),
     )
     tool_calls: tuple[dict[str, Any], ...] = Field(
@@ -368,6 +382,7 @@ Event = Annotated[
     | ToolStart
     | ToolProgress
     | ToolResult
+    | ApprovalRequired
     | DocumentsSearchStarted
     | DocumentsSearchCompleted
     | Trace

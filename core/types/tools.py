@@ -57,7 +57,8 @@ class Tool:
     ValueError.
 
     `answers` is the model of the answer, from which MCP and OpenAPI get the output schema.
-    `reads_only`: a call changes nothing, so that it may be repeated. `items(answer)` returns what
+    `reads_only`: a call changes nothing, so that it may be repeated. `confirm`: a call of a model
+    runs only when the user approves it. `items(answer)` returns what
     the answer lets a model cite, `text(answer)` the text that a model gets in place of the answer's
     JSON; both receive what `run` returned, before it is turned into JSON. Items have a `key` that
     identifies the source (`kb`: collection and document), a title, and an http(s) `url` if there
@@ -74,6 +75,7 @@ class Tool:
     answers: type[BaseModel] | None = None
     needs: Needs = Needs()
     reads_only: bool = True
+    confirm: bool = False
     items: Callable[[Any], Sequence[Item]] | None = None
     text: Callable[[Any], str] | None = None
     deadline_ms: int = 15_000
@@ -98,6 +100,7 @@ class ToolInfo:
     output: Mapping[str, Any] | None = None
     needs: Needs = Needs()
     reads_only: bool = False
+    confirm: bool = False
     toolkit: str = ""
     server: str = ""
 

@@ -184,6 +184,7 @@ class CreateReturn(Value):
     disable_global_prompts: StrictBool | None = None
     mcp_servers: list[Any] | None = None
     tools: list[Any] | None = None
+    confirm: Annotated[list[str], FEW] | None = None
     uses: Annotated[dict[str, str], FEW] | None = None
     metadata: dict[str, Any] | None = None
     locale: str | None = None

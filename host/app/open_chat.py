@@ -9,8 +9,16 @@ from typing import Any
 
 import anyio
 
-from groundhook.core.errors import UnknownName, UsageError
-from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback, StoredTurn
+from groundhook.core.errors import AlreadyDecided, UnknownName, UsageError
+from groundhook.core.types.chats import (
+    Chat,
+    ChatMessage,
+    ChatOwner,
+    Decision,
+    Feedback,
+    PendingCall,
+    StoredTurn,
+)
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Identity, Message, TurnOptions
@@ -40,6 +48,7 @@ class OpenChat:
     is_kept: bool  # whether the store has it; it does from the first message on
     request: RequestKey | None = None  # of the next turn, for a server whose clients repeat it
     contract: Contract = NO_CONTRACT  # of the next turns
+    can_ask: bool = True  # whether the client can show calls that need the user's approval
     _running: TurnRecorder | None = None
 
     @asynccontextmanager
@@ -84,6 +93,7 @@ class OpenChat:
         before = await self._find_message(message)
         if before.role != "user":
             raise UsageError("only a question can be edited", hint="regenerate an answer instead")
+        _refuse_decision(before)
         question = self._make_question(text, before.parent)
         async with self._run_turn(question, turn_options(search, connector, options)) as events:
             yield events
@@ -110,8 +120,41 @@ class OpenChat:
         found = await self._find_message(message)
         id = found.id if found.role == "user" else found.parent
         question = found if found.role == "user" else await self._find_message(id)
+        _refuse_decision(question)
         overrides = turn_options(search, connector, options)
         async with self._run_turn(question, overrides, again=True) as events:
+            yield events
+
+    @asynccontextmanager
+    async def decide(
+        self,
+        approved: bool | Mapping[str, bool],
+        *,
+        message: ChatMessage | str | None = None,
+        reason: str = "",
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Return a context manager that continues an answer whose calls wait for the user's
+        approval, and yields the events of that turn, as `send` does: the approved calls run, and
+        the model is told of the others. `approved` is for all calls, or by their ids, each of
+        which must be there. `message` is the answer or its id (None: the last one), `reason` what
+        the user says. Raises UsageError if no call of the answer waits, AlreadyDecided if the
+        user has decided, or the chat has gone on without a decision."""
+        await self._end_lost_turn()
+        if message is None:
+            path = await self.messages()
+            message = path[-1] if path else ""
+        answer = await self._find_message(message)
+        pending = answer.answer.pending if answer.answer else ()
+        if answer.decisions:  # its turn has no answer
+            raise AlreadyDecided
+        if not pending:
+            raise UsageError("no call of this answer waits for approval")
+        decisions = _decisions(pending, approved, reason)
+        question = self._make_question(_in_words(decisions), answer.id)
+        question = question.model_copy(update={"decisions": decisions})
+        overrides = turn_options(None, None, options)
+        async with self._run_turn(question, overrides) as events:
             yield events
 
     async def messages(self, leaf: str = "") -> Sequence[ChatMessage]:
@@ -196,13 +239,21 @@ class OpenChat:
 
         path = await newest(MOST_SUMMARISED if settings.summarise else settings.messages)
         omitted, before = split(path, most_messages=settings.messages, most_tokens=settings.tokens)
+        deciders = {each.assistant_id for each in question.decisions if each.assistant_id}
         return Request(
-            assistant_id=self.assistant_id,
+            # One to which a hook delegates the turn may have asked.
+            assistant_id=next(iter(deciders), self.assistant_id),
             messages=(*before, Message(role="user", content=question.content)),
             options=options.model_copy(update={"chat_id": self.id}),
             identity=self._identity,
             conversation=KeptConversation(
-                answer_id=turn.answer_id, sources=sources(path), newest=newest, omitted=omitted
+                answer_id=turn.answer_id,
+                sources=sources(path),
+                newest=newest,
+                omitted=omitted,
+                can_ask=self.can_ask,
+                decided=question.decisions,
+                question=_question_of(path) if question.decisions else "",
             ),
             contract=self.contract,
             turn_id=turn.id,
@@ -253,4 +304,43 @@ class OpenChat:
             role="user",
             content=valid.content or "",
             made_at=milliseconds(self._of.runtime().now),
+        )
+
+
+def _decisions(
+    pending: Sequence[PendingCall], approved: bool | Mapping[str, bool], reason: str
+) -> tuple[Decision, ...]:
+    """Return the decisions about calls. Raises UsageError for a call that is not one of them, or is
+    missing."""
+    ids = [each.call_id for each in pending]
+    by_id = dict.fromkeys(ids, approved) if isinstance(approved, bool) else approved
+    for id in by_id:
+        if id not in ids:
+            raise UsageError(f"no call {id[:80]!r} waits for approval", hint=", ".join(ids))
+    if missing := [id for id in ids if id not in by_id]:
+        raise UsageError(f"the call {missing[0]!r} needs a decision too")
+    return tuple(
+        Decision(**each.model_dump(), approved=by_id[each.call_id], reason=reason)
+        for each in pending
+    )
+
+
+def _in_words(decisions: Sequence[Decision]) -> str:
+    """Return decisions as the message of the user that every client shows."""
+    words = [f"{'Approved' if each.approved else 'Refused'}: {each.name}" for each in decisions]
+    reason = decisions[0].reason
+    return "\n".join([*words, reason] if reason else words)
+
+
+def _question_of(path: Sequence[ChatMessage]) -> str:
+    """Return the last question of a path that is no decision."""
+    asked = (each.text for each in reversed(path) if each.role == "user" and not each.decisions)
+    return next(asked, "")
+
+
+def _refuse_decision(question: ChatMessage) -> None:
+    if question.decisions:
+        raise UsageError(
+            "a decision about calls is made once: they would run again",
+            hint="ask again for what you want done",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from groundhook.core.errors import ChatBusy, RequestRepeated, UnknownName
+from groundhook.core.errors import AlreadyDecided, ChatBusy, RequestRepeated, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.types.chats import ChatMessage, ChatOwner, Feedback, StoredTurn
 from groundhook.host.chats.logs import append_blob
@@ -120,6 +120,8 @@ class SqlConversations:
                 if isinstance(question, str):
                     _check_message(sql, owner, begun.chat_id, question, "user")
                 else:
+                    if question.decisions:
+                        _refuse_second_decision(sql, owner, question)
                     _keep_question(sql, owner, question)
                 sql.change(
                     "update chats set leaf = :leaf where owner = :owner and id = :chat",
@@ -332,6 +334,18 @@ def _refuse_repeated(sql: Sql, owner: ChatOwner, key: str) -> None:
     rows = sql.rows("select id from turns where owner = :owner and request_key = :key", **whose)
     if rows:
         raise RequestRepeated(rows[0][0])
+
+
+def _refuse_second_decision(sql: Sql, owner: ChatOwner, question: ChatMessage) -> None:
+    """Raise AlreadyDecided if a message follows the answer whose calls are decided about. Under the
+    lock of the chat, so that of two decisions at once only one finds none."""
+    if sql.rows(
+        "select id from messages where owner = :owner and chat_id = :chat and parent = :parent",
+        owner=owner_key(owner),
+        chat=question.chat_id,
+        parent=question.parent,
+    ):
+        raise AlreadyDecided
 
 
 def _keep_question(sql: Sql, owner: ChatOwner, question: ChatMessage) -> None:

@@ -167,7 +167,8 @@ class Conversations(Protocol):
     async def begin(self, owner: ChatOwner, turn: NewTurn, /) -> StoredTurn:
         """Keep the question and a turn that runs, in one transaction; the question becomes the leaf
         of the chat. A turn without a chat has the question "". Raises UnknownName for the chat,
-        the question, or its parent, ChatBusy while another turn of the chat runs, and
+        the question, or its parent, ChatBusy while another turn of the chat runs,
+        AlreadyDecided for decisions about an answer that a message follows already, and
         RequestRepeated for a request whose key the owner has used."""
         ...
 

@@ -16,6 +16,7 @@ from groundhook.core.types.chats import (
     Chat,
     ChatMessage,
     ChatOwner,
+    Decision,
     Feedback,
     KeptAnswer,
     StoredTurn,
@@ -83,6 +84,7 @@ class Body(Value):
 
     content: str | list[dict[str, Any]] = ""
     answer: KeptAnswer | None = None
+    decisions: tuple[Decision, ...] = ()
 
 
 def owner_key(owner: ChatOwner) -> str:
@@ -153,6 +155,7 @@ def message_in(row: SqlRow, siblings: tuple[str, ...]) -> ChatMessage:
         role=role,
         content=kept.content,
         answer=kept.answer,
+        decisions=kept.decisions,
         made_at=made_at,
         feedback=_read_value(Feedback, feedback, id) if feedback is not None else None,
         siblings=siblings,
@@ -161,7 +164,10 @@ def message_in(row: SqlRow, siblings: tuple[str, ...]) -> ChatMessage:
 
 def body_of(message: ChatMessage) -> bytes:
     """Return the part of a message that is stored as JSON. Does not raise for any content."""
-    return line(Body.model_construct(content=message.content, answer=message.answer)).encode()
+    body = Body.model_construct(
+        content=message.content, answer=message.answer, decisions=message.decisions
+    )
+    return line(body).encode()
 
 
 def _read_value(model: type[Any], body: bytes, id: str) -> Any:

@@ -32,7 +32,10 @@ from groundhook.host.output.dialects.kept import events_of, kept
 if TYPE_CHECKING:
     from groundhook.host.app.open_chat import OpenChat
 
+DECISIONS = {"/approve": True, "/refuse": False}
 COMMANDS = {
+    "/approve": "run the call that waits for you",
+    "/refuse": "do not run it; words behind it tell the model why",
     "/new": "begin a new conversation",
     "/sources": "show what the last answer cites, with the passages",
     "/trace": "show the steps of the last answer and their times",
@@ -94,6 +97,8 @@ class TerminalConversation:
                 self._last = ()
                 if typed:
                     self._report.show(Text("A new conversation begins.", "dim"))
+            elif text.partition(" ")[0] in DECISIONS:
+                await self._decide(chat, text)
             # In a pipe an unknown word after a slash is a question: paths begin with one.
             elif text in COMMANDS or (typed and text.startswith("/") and text[1:].isalpha()):
                 self._run_command(text)
@@ -130,12 +135,22 @@ class TerminalConversation:
 
     # ---- a turn
 
+    async def _decide(self, chat: OpenChat, text: str) -> None:
+        word, _, reason = text.partition(" ")
+        options = self._sending.get("options")
+        await self._run_turn(
+            chat, chat.decide(DECISIONS[word], reason=reason.strip(), options=options)
+        )
+
     async def _answer(self, chat: OpenChat, text: str) -> None:
+        await self._run_turn(chat, chat.send(text, **self._sending))
+
+    async def _run_turn(self, chat: OpenChat, turn: AbstractAsyncContextManager[Any]) -> None:
         events: list[Event] = []
         try:
             with anyio.CancelScope() as scope:
                 self._turn = scope, chat
-                await self._stream(chat.send(text, **self._sending), events)
+                await self._stream(turn, events)
             if scope.cancelled_caught:
                 self._report.show(Text(STOPPED, "dim"))
         except HostError as exc:  # the conversation continues: the next question may work
@@ -145,6 +160,9 @@ class TerminalConversation:
         finally:
             self._turn = None
         self._last = events
+        if any(event.type == "approval_required" for event in events):
+            hint = "/approve runs it, /refuse does not; anything else goes on without it"
+            self._report.show(Text(hint, "dim"))
 
     async def _stop_on_interrupts(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Stop the turn on Ctrl-C and keep its text so far. Of a turn that has not begun nothing is

@@ -92,7 +92,7 @@ def hook_layer(returned: CreateReturn | None, metadata: Mapping[str, Any] | None
     settings = {
         **kept,
         **_pick(returned, "connector", "prompt_preset", "disable_global_prompts", "locale", "uses"),
-        "options": _pick(returned, "temperature", "max_tokens", "max_completion_tokens"),
+        "options": _pick(returned, "temperature", "max_tokens", "max_completion_tokens", "confirm"),
         "search": _search_choice(returned),
     }
     if returned.mcp_servers is not None:

@@ -20,6 +20,7 @@ from rich.text import Text as Styled
 from groundhook.core.hook_messages import Messages, added_text, step
 from groundhook.core.types.events import (
     STOPPED,
+    ApprovalRequired,
     CitationSeen,
     Cited,
     DocumentsSearchCompleted,
@@ -137,15 +138,8 @@ class Terminal:
                 self._announced.append(event)
             case HookMessage():
                 self._show_message(event)
-            case ToolStart():
-                arguments = one_line(json.dumps(event.arguments, ensure_ascii=False, default=str))
-                self._show_progress(
-                    "tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}"
-                )
-            case ToolProgress():
-                self._show_tool_progress(event)
-            case ToolResult():
-                self._show_tool_end(event)
+            case ToolStart() | ToolProgress() | ToolResult() | ApprovalRequired():
+                self._show_tool(event)
             case Trace():
                 self._nodes[event.node.id] = event.node
                 self._show_rewriting(event.node)
@@ -169,11 +163,31 @@ class Terminal:
 
     # ---- searches and tools
 
+    def _show_tool(self, event: ToolStart | ToolProgress | ToolResult | ApprovalRequired) -> None:
+        match event:
+            case ToolStart():
+                arguments = one_line(json.dumps(event.arguments, ensure_ascii=False, default=str))
+                self._show_progress(
+                    "tool", f"{one_line(event.name)} {shortened(arguments, SHOWN_ARGUMENTS)}"
+                )
+            case ToolProgress():
+                self._show_tool_progress(event)
+            case ToolResult():
+                self._show_tool_end(event)
+            case ApprovalRequired():
+                self._show_pending(event)
+
     def _show_tool_progress(self, event: ToolProgress) -> None:
         of = f" of {event.total:g}" if event.total is not None else ""
         done = f" {event.done:g}{of}" if event.done or event.total else ""
         message = f" {one_line(event.message)}" if event.message else ""
         self._show_progress("tool", f"{one_line(event.name)}:{done}{message}")
+
+    def _show_pending(self, event: ApprovalRequired) -> None:
+        """Write the call whole: the user decides about all of it."""
+        arguments = one_line(json.dumps(event.arguments, ensure_ascii=False, default=str))
+        text = f"Approval required: {one_line(event.name)} {arguments}"
+        self._show_progress("tool", text, "yellow", whole=True)
 
     def _show_tool_end(self, event: ToolResult) -> None:
         took = duration(event.duration_ms)

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from groundhook.core.concealed import LONG
 from groundhook.core.errors import (
+    AlreadyDecided,
     ChatBusy,
     ConfigError,
     HostError,
@@ -62,6 +63,9 @@ KINDS: Mapping[str, ProblemKind] = {
     "not_allowed": ProblemKind(405, "Wrong method", "The address accepts other methods."),
     "unknown_url": ProblemKind(404, "No such address", "The server has no such address."),
     "chat_busy": ProblemKind(409, "The chat is busy", "A turn of the chat is under way."),
+    "already_decided": ProblemKind(
+        409, "Decided already", "No call of the answer waits for the user's approval any more."
+    ),
     "idempotency_busy": ProblemKind(
         409, "Under way", "The first request with this Idempotency-Key has not begun its turn yet."
     ),
@@ -136,6 +140,8 @@ def problem_of(error: BaseException) -> HttpProblem:
             return HttpProblem(
                 code="chat_busy", detail=error.message, more={"turn_id": error.turn_id}
             )
+        case AlreadyDecided():
+            return HttpProblem(code="already_decided", detail=_sentence(error))
         case RequestRepeated():
             return HttpProblem(code="idempotency_busy", detail=_sentence(error))
         case TooManyTurns():

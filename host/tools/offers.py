@@ -33,7 +33,8 @@ class ToolOffer:
     model is another's. `tool` is the owner's name for it; `server` the MCP server, `toolkit` the
     full id of the toolkit, `owner` its name among the listed ones, and `assistant` that of the
     assistant whose toolkit it is (empty: none). `aliases` are further names under which a call is
-    understood. `withheld` is the reason why it is not offered in this turn (empty: it is
+    understood. `confirm`: a call of a model runs only when the user
+    approves it. `withheld` is the reason why it is not offered in this turn (empty: it is
     offered)."""
 
     schema: Mapping[str, Any]
@@ -48,6 +49,7 @@ class ToolOffer:
     needs: Needs = Needs()
     permission: PermissionSpec = _ANYONE
     reads_only: bool = False
+    confirm: bool = False
     output: Mapping[str, Any] | None = None
     deadline_ms: int = 0
     slow_check: bool = False
@@ -80,6 +82,7 @@ class ToolOffer:
             output=self.output,
             needs=self.needs,
             reads_only=self.reads_only,
+            confirm=self.confirm,
             toolkit=self.toolkit_name,
             server=self.server,
         )

@@ -59,6 +59,7 @@ def offer_of(tool: Tool, *, name: str = "", description: str = "", **more: Any) 
     fields: dict[str, Any] = {
         "needs": tool.needs,
         "reads_only": tool.reads_only,
+        "confirm": tool.confirm,
         "output": _make_output(tool.answers) if tool.answers else None,
         "deadline_ms": tool.deadline_ms,
         "cites": tool.items is not None,

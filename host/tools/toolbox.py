@@ -29,6 +29,7 @@ from groundhook.core.errors import (
 )
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.json_text import DEEPEST, NestedTooDeeply, NotJson
+from groundhook.core.ports import ToolDelta
 from groundhook.core.tool_ports import ToolScope
 from groundhook.core.types.tools import (
     Tool,
@@ -97,6 +98,26 @@ class Toolbox:
             self.problems,
         )
 
+    async def waits_for_approval(
+        self, call: ToolDelta, confirm: Collection[str], scope_of: ScopeOf
+    ) -> dict[str, Any] | None:
+        """Return the arguments of a model's call that would run, if the user has to approve it
+        first: by its tool, or by the names in `confirm` (`*`: every tool that does more than read).
+        None for any other call, also for one that fails without running."""
+        offer = self.find(call.name)
+        if offer is None or offer.withheld or not _needs_approval(offer, confirm):
+            return None
+        scope = scope_of(offer, call.id, [])
+        if offer.refusal(scope.identity, scope.metadata):
+            return None
+        try:
+            arguments = parse_arguments(call.arguments)
+            # A check may change the arguments, and the user approves those of the model.
+            await to_thread.run_sync(offer.check, dict(arguments))
+        except ValueError:
+            return None
+        return arguments
+
     async def call(
         self, call_id: str, name: str, arguments: str | Mapping[str, Any], scope_of: ScopeOf
     ) -> ToolOutcome:
@@ -150,6 +171,12 @@ class Toolbox:
             known, problem = next(iter(self.problems.items()))
             hint = f"{hint}; {known!r} offers none: {problem}"
         return UnknownName("tool", name, every, hint=hint)
+
+
+def _needs_approval(offer: ToolOffer, confirm: Collection[str]) -> bool:
+    if offer.confirm or {offer.name, offer.canonical, *offer.aliases} & set(confirm):
+        return True
+    return "*" in confirm and not offer.reads_only
 
 
 class _NotOffered(UsageError):

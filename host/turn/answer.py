@@ -15,7 +15,6 @@ from groundhook.core.channel import Channel
 from groundhook.core.errors import ModelTruncated
 from groundhook.core.ports import (
     Connector,
-    Delta,
     Finished,
     ModelCall,
     Notice,
@@ -24,6 +23,7 @@ from groundhook.core.ports import (
     ToolDelta,
 )
 from groundhook.core.trace import span
+from groundhook.core.types.chats import Decision
 from groundhook.core.types.events import (
     CitationSeen,
     Cited,
@@ -45,7 +45,15 @@ from groundhook.host.search.citations.index import CitationIndex, cited
 from groundhook.host.search.citations.reader import Marker, Plain, Reading
 from groundhook.host.tools.offers import ScopeOf
 from groundhook.host.tools.text import for_model
-from groundhook.host.tools.toolbox import Toolbox, parse_arguments
+from groundhook.host.tools.toolbox import Toolbox
+from groundhook.host.turn.approvals import (
+    CANNOT_ASK,
+    decided_draft,
+    pending,
+    refusals,
+    refused,
+)
+from groundhook.host.turn.draft import Draft, arguments_for_event, step
 from groundhook.host.turn.endings import ending
 from groundhook.host.turn.prompt.message_parts import result_part
 
@@ -56,45 +64,14 @@ LONGEST_BEFORE = 200  # characters before a marker that may show it as an echo
 _ECHO = re.compile(r"<source\b[^<>]*$|^Cite as: $|by its id, such as $|BEGIN SOURCES\b")
 
 
-@dataclass(frozen=True)
-class Draft:
-    """The part of the answer to one model request that has arrived."""
-
-    text: str = ""
-    calls: tuple[ToolDelta, ...] = ()
-    thought: bool = False
-    finished: Finished | None = None
-
-
-def step(draft: Draft, delta: Delta) -> Draft:
-    """Return the draft with one more delta. The pieces of a tool call are joined by its index."""
-    match delta:
-        case TextDelta(text):
-            return replace(draft, text=draft.text + text)
-        case Notice():
-            return draft
-        case ReasoningDelta():
-            return draft if draft.thought else replace(draft, thought=True)
-        case ToolDelta():
-            calls = {call.index: call for call in draft.calls}
-            old = calls.get(delta.index, ToolDelta(delta.index))
-            calls[delta.index] = ToolDelta(
-                delta.index,
-                old.id or delta.id,
-                old.name or delta.name,
-                old.arguments + delta.arguments,
-            )
-            return replace(draft, calls=tuple(calls[index] for index in sorted(calls)))
-        case Finished():
-            return replace(draft, finished=delta)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Tooling:
     """The tools of a turn, and how their calls run: in at most `rounds` rounds, or without `loop`
     in one round, after which the model does not answer again. The model gets at most `result_bytes`
     of each result. Citable results are put between lines with `fence`; `ask_to_cite`: the model is
-    instructed to cite them. `client` are the client's own tools: a call of one ends the turn."""
+    instructed to cite them. `client` are the client's own tools: a call of one ends the turn.
+    `confirm` names tools whose calls the user has to approve; without `can_ask` these fail.
+    `decided` are calls of an earlier turn that the user has decided about, which run first."""
 
     toolbox: Toolbox
     scope_of: ScopeOf
@@ -104,6 +81,10 @@ class Tooling:
     loop: bool = True
     ask_to_cite: bool = True
     client: Sequence[Mapping[str, Any]] = ()
+    confirm: Sequence[str] = ()
+    can_ask: bool = False
+    decided: Sequence[Decision] = ()
+    assistant_id: str = ""
 
     @property
     def client_names(self) -> frozenset[str]:
@@ -152,6 +133,9 @@ class GrowingAnswer:
         most `tools.rounds` times; without `tools.loop` never again. Raises ModelError."""
         rounds = tools.rounds
         messages = list(call.messages)
+        if tools.decided:
+            messages += await self._run_decided(tools)
+            call = self._with_found(call, 0)
         # One more than the rounds: the last request offers no tools, so that the model answers.
         for round in range(rounds + 1):
             last = round == rounds
@@ -170,19 +154,64 @@ class GrowingAnswer:
             await self._report_ending(draft)
             if not draft.calls:
                 return
-            if any(called.name in tools.client_names for called in draft.calls):
-                await self._hand_over(draft, tools.client_names)
-                return
-            if last:
-                names = ", ".join(call.name for call in draft.calls)
-                await self._warn(f"the model called tools that were not run: {names}")
-                return
             ran = len(self.tools)
-            messages += await self._run_tools(draft, tools)
-            found = [item for outcome in self.tools[ran:] for item in outcome.items]
-            call = replace(call, references=(*call.references, *found))
-            if not tools.loop:
+            more = await self._answer_calls(draft, tools, last=last)
+            if more is None or not tools.loop:
                 return
+            messages += more
+            call = self._with_found(call, ran)
+
+    def _with_found(self, call: ModelCall, ran: int) -> ModelCall:
+        """Return the request with what tools have found since the first `ran` calls."""
+        found = [item for outcome in self.tools[ran:] for item in outcome.items]
+        return replace(call, references=(*call.references, *found))
+
+    async def _answer_calls(
+        self, draft: Draft, tools: Tooling, *, last: bool
+    ) -> Sequence[Message] | None:
+        """Run the calls of a round. Returns the messages that carry their results to the model;
+        None if it does not go on: the client, the user, or nobody answers the calls."""
+        if any(called.name in tools.client_names for called in draft.calls):
+            await self._hand_over(draft, tools.client_names)
+            return None
+        if last:
+            names = ", ".join(call.name for call in draft.calls)
+            await self._warn(f"the model called tools that were not run: {names}")
+            return None
+        draft, failing, waits = await self._hold_back(draft, tools)
+        ran = await self._run_tools(draft, tools, failing) if draft.calls else ()
+        if waits:
+            self.finish_reason = "approval_required"
+            return None
+        return ran
+
+    async def _hold_back(
+        self, draft: Draft, tools: Tooling
+    ) -> tuple[Draft, Mapping[str, str], bool]:
+        """Take the calls that the user has to approve out of a round, and send an event for each;
+        where nobody can be asked, they fail instead. Returns the round, the reasons of calls that
+        fail by their ids, and whether a call waits."""
+        calls: list[ToolDelta] = []
+        failing: dict[str, str] = {}
+        for called in draft.calls:
+            call = replace(called, id=called.id or f"call_{len(self.tools) + called.index}")
+            arguments = await tools.toolbox.waits_for_approval(call, tools.confirm, tools.scope_of)
+            if arguments is not None and tools.can_ask:
+                # Some endpoints use the same ids in each turn; this one is read in another turn.
+                own = f"{self.channel.turn_id}_{len(self.calls)}"
+                self.calls.append({"id": own, "name": call.name, "arguments": arguments})
+                offer = tools.toolbox.find(call.name)
+                await self.channel.send(pending(own, offer, arguments, tools.assistant_id))
+                continue
+            if arguments is not None:
+                failing[call.id] = CANNOT_ASK
+            calls.append(call)
+        return replace(draft, calls=tuple(calls)), failing, len(calls) < len(draft.calls)
+
+    async def _run_decided(self, tools: Tooling) -> Sequence[Message]:
+        """Run the calls that the user has approved, with the arguments that were shown. Returns the
+        messages that carry them, and the refusals of the others, to the model."""
+        return await self._run_tools(decided_draft(tools.decided), tools, refusals(tools.decided))
 
     async def say(self, text: str) -> None:
         """Stream an answer of the assistant's hook; its citations are checked as a model's."""
@@ -212,7 +241,7 @@ class GrowingAnswer:
             {
                 "id": call["id"],
                 "name": call["function"]["name"],
-                "arguments": _parse_for_event(call["function"]["arguments"]),
+                "arguments": arguments_for_event(call["function"]["arguments"]),
             }
             for call in self.client_calls
         ]
@@ -363,9 +392,12 @@ class GrowingAnswer:
             total_tokens=self.usage.total_tokens + finished.usage.total_tokens,
         )
 
-    async def _run_tools(self, draft: Draft, tools: Tooling) -> Sequence[Message]:
-        """Run the calls of a round at the same time. Returns the messages that carry the calls and
-        their results to the model, in the order of the calls."""
+    async def _run_tools(
+        self, draft: Draft, tools: Tooling, failing: Mapping[str, str]
+    ) -> Sequence[Message]:
+        """Run the calls of a round at the same time, except those with an id in `failing`, which
+        fail for that reason. Returns the messages that carry the calls and their results to the
+        model, in the order of the calls."""
         calls = [
             # Some endpoints send calls without an id, and still require one with the result.
             replace(call, id=call.id or f"call_{len(self.tools) + call.index}")
@@ -376,7 +408,7 @@ class GrowingAnswer:
 
         async def run(index: int, call: ToolDelta) -> None:
             async with places:
-                outcomes[index] = await self._run_tool(call, tools)
+                outcomes[index] = await self._run_tool(call, tools, failing.get(call.id, ""))
 
         async with anyio.create_task_group() as group:
             for index, call in enumerate(calls):
@@ -404,9 +436,11 @@ class GrowingAnswer:
         ]
         return [Message(role="assistant", content=draft.text, tool_calls=requested), *replies]
 
-    async def _run_tool(self, call: ToolDelta, tools: Tooling) -> tuple[ToolOutcome, str]:
-        """Run one call. Returns its outcome, whose items have their markers, and the text of it
-        that the model gets."""
+    async def _run_tool(
+        self, call: ToolDelta, tools: Tooling, refusal: str
+    ) -> tuple[ToolOutcome, str]:
+        """Run one call, unless it is refused. Returns its outcome, whose items have their markers,
+        and the text of it that the model gets."""
         offer = tools.toolbox.find(call.name)
         about = {
             "call_id": call.id,
@@ -415,8 +449,15 @@ class GrowingAnswer:
             "toolkit": offer.toolkit_name if offer else "",
         }
         with span("tool", call.name, server=about["server"], toolkit=about["toolkit"]) as node:
-            await self.channel.send(ToolStart(**about, arguments=_parse_for_event(call.arguments)))
-            outcome = await tools.toolbox.call(call.id, call.name, call.arguments, tools.scope_of)
+            await self.channel.send(
+                ToolStart(**about, arguments=arguments_for_event(call.arguments))
+            )
+            if refusal:
+                outcome = refused(call, about, refusal)
+            else:
+                outcome = await tools.toolbox.call(
+                    call.id, call.name, call.arguments, tools.scope_of
+                )
             if outcome.error is not None:
                 node.fail(outcome.error)
             items = tuple(self.citation_index.cite(item) for item in outcome.items)
@@ -442,12 +483,3 @@ class GrowingAnswer:
         )
         # Kept outcomes have `result`; `text` would hold each long result a second time.
         return outcome.model_copy(update={"text": ""}), result.text
-
-
-def _parse_for_event(arguments: str) -> dict[str, object]:
-    """Return the arguments for an event: a JSON object as it is, anything else as the text of one
-    key."""
-    try:
-        return parse_arguments(arguments)
-    except ValueError:
-        return {"arguments": arguments}

@@ -17,7 +17,7 @@ from groundhook.core.types.turn import Message
 from groundhook.core.types.uses import JsonReply
 from groundhook.host.config.packages import App
 from groundhook.host.llm.deltas import answering
-from groundhook.host.turn.answer import Draft, step
+from groundhook.host.turn.draft import Draft, step
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from groundhook.host.turn.outbox import Outbox
 from groundhook.host.web_client.clients import WebClients
 
 if TYPE_CHECKING:
-    from groundhook.core.types.chats import ChatMessage
+    from groundhook.core.types.chats import ChatMessage, Decision
 
 # The most warnings that are forwarded from the delegated steps of one turn, or of one search
 # outside a turn.
@@ -115,12 +115,16 @@ class KeptConversation:
     """The kept conversation that a turn belongs to. `sources`: the cited sources of its answers, by
     marker in lower case. `newest(most)` returns at most `most` messages before the question.
     `omitted`: the messages before those of the request, which may be summarised. `answer_id`: the
-    message that the turn writes."""
+    message that the turn writes. `can_ask`: whether its client can show calls that need the user's
+    approval. `decided` are those of the answer before, and `question` the one that it answers."""
 
     answer_id: str
     sources: Mapping[str, Item]
     newest: Callable[[int], Awaitable[Sequence[ChatMessage]]]
     omitted: tuple[Message, ...] = ()
+    can_ask: bool = True
+    decided: tuple[Decision, ...] = ()
+    question: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,6 +129,7 @@ class RecordProcess:
 RunOf = Callable[[], AssistantRun]  # the run whose services the functions get
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+CONFIRM = "confirm"  # of a schema: a call of a model runs only when the user approves it
 MAPPING = "x-process-args"  # of a schema: how arguments become those of a function
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -281,15 +282,13 @@ class _Callable:
         async def call(arguments: dict[str, Any], _: ToolScope) -> ToolAnswer:
             return ToolAnswer(result=await self.call(run(), arguments))
 
-        about = {
-            "name": name,
-            "description": self.description,
-            "parameters": self.parameters,
-        }
+        parameters = {key: self.parameters[key] for key in self.parameters if key != CONFIRM}
+        about = {"name": name, "description": self.description, "parameters": parameters}
         return ToolOffer(
             schema={"type": "function", "function": about},
             check=lambda arguments: arguments,  # `call` validates them
             run=call,
+            confirm=self.parameters.get(CONFIRM) is True,
             **{"tool": name, **more},
         )
 

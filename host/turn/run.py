@@ -121,6 +121,9 @@ class AssistantRun:
             request.conversation.sources if request.conversation else {},
         )
 
+        kept = request.conversation
+        question = (kept.question if kept else "") or question_of(request.messages)
+
         async def warn(code: str, message: str) -> None:
             await channel.send(Warned(code=code, message=message))
 
@@ -145,9 +148,9 @@ class AssistantRun:
                 channel,
                 citation_index,
                 follows_text=follows_text,
-                question_words=words_of(question_of(request.messages)),
+                question_words=words_of(question),
             ),
-            question=question_of(request.messages),
+            question=question,
             unknown=resolved.unknown,
             outbox=outbox or Outbox(channel),
             call_assistant=call_assistant,

@@ -38,6 +38,7 @@ from groundhook.core.ports import (
     ModelCall,
 )
 from groundhook.core.problems import Problem
+from groundhook.core.types.chats import Decision
 from groundhook.core.types.contract import Contract
 from groundhook.core.types.events import Warned
 from groundhook.core.types.sampling import Sampling
@@ -51,6 +52,7 @@ from groundhook.core.types.turn import (
 )
 from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
+from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.content import user_data
 from groundhook.host.turn.contract import keeping
@@ -90,7 +92,7 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     None. Raises HostError for an error that ends the turn; the error of a failed model does not
     raise and is sent as an event."""
     await _send_warnings(run)
-    if len(run.request.messages) > 1:
+    if len(run.request.messages) > 1 and not _decided(run):
         # Imported here because the first question of a conversation is never a follow-up.
         from groundhook.host.turn.rewriting import rewrite_question
 
@@ -102,6 +104,7 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         error: HostError | None = None
         if created is not None and created.answer_text is not None:
             conversation: Sequence[Message] = run.request.messages
+            await _report_not_run(run)
             await run.answer.say(created.answer_text)
         else:
             conversation, error = await _search_and_answer(run, created)
@@ -143,9 +146,11 @@ async def _search_and_answer(
 async def _prepare_tools(run: AssistantRun) -> Tooling:
     """Return the tools that the model may call, and the settings of their calls."""
     options, loop = run.settings.options, run.settings.mcp.options
-    fence = run.runtime.randomness.token(8)
+    fence, kept = run.runtime.randomness.token(8), run.request.conversation
+    toolbox = await tools_of(run)
+    await _check_confirm(run, toolbox)
     return Tooling(
-        toolbox=await tools_of(run),
+        toolbox=toolbox,
         scope_of=scopes_of(run),
         rounds=options.tool_rounds if loop.max_turn is None else loop.max_turn,
         loop=loop.tool_loop,
@@ -153,7 +158,33 @@ async def _prepare_tools(run: AssistantRun) -> Tooling:
         fence=fence,
         ask_to_cite=run.settings.search.citation.auto_inject_prompt,
         client=run.request.contract.tools,
+        confirm=options.confirm,
+        can_ask=kept is not None and kept.can_ask,
+        decided=_decided(run),
+        assistant_id=run.package.id,
     )
+
+
+def _decided(run: AssistantRun) -> Sequence[Decision]:
+    """Return the tool calls of the answer before that the user has decided about."""
+    return run.request.conversation.decided if run.request.conversation else ()
+
+
+async def _report_not_run(run: AssistantRun) -> None:
+    """Warn about approved calls that the hook's own answer leaves out."""
+    if names := [each.name for each in _decided(run) if each.approved]:
+        message = f"Create answered, so the approved calls were not run: {', '.join(names)}"
+        await run.warn(HookReturnInvalid(message, place=Place(run.package.hook_file)))
+
+
+async def _check_confirm(run: AssistantRun, toolbox: Toolbox) -> None:
+    """Warn about names of `options.confirm` that no tool has: their tools would run unasked."""
+    for name in run.settings.options.confirm:
+        if name != "*" and name not in toolbox:
+            unknown = UnknownName("tool", name, list(toolbox.names))
+            message = f"options.confirm: {unknown.message}"
+            place = run.runtime.app.settings_for(run.package).place("options.confirm")
+            await run.warn(Problem("warning", message, place, unknown.hint, "unknown_tool"))
 
 
 async def _compose_prompt(

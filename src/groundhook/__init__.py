@@ -29,6 +29,7 @@ if _FILES := [name for name in _LINKS if not isdir(f"{dirname(__file__)}/{name}"
 
 if TYPE_CHECKING:
     from groundhook.core.audience import for_readers as for_readers
+    from groundhook.core.errors import AlreadyDecided as AlreadyDecided
     from groundhook.core.errors import ChatBusy as ChatBusy
     from groundhook.core.errors import ConfigError as ConfigError
     from groundhook.core.errors import ConfigErrors as ConfigErrors
@@ -132,6 +133,7 @@ _HOMES = {
     "groundhook.host.app.reload": ("Swap",),
     "groundhook.core.audience": ("for_readers",),
     "groundhook.core.errors": (
+        "AlreadyDecided",
         "ChatBusy",
         "ConfigError",
         "ConfigErrors",

@@ -196,6 +196,19 @@ class Chat:
         turn = self._chat.edit(message, text, search=search, connector=connector, options=options)
         return _enter(self._portal, turn)
 
+    def decide(
+        self,
+        approved: bool | Mapping[str, bool],
+        *,
+        message: ChatMessage | str | None = None,
+        reason: str = "",
+        options: TurnOptions | Mapping[str, Any] | None = None,
+    ) -> AbstractContextManager[Iterator[Event]]:
+        """Return a context manager that continues an answer whose calls wait for the user's
+        approval, as `OpenChat.decide` does."""
+        turn = self._chat.decide(approved, message=message, reason=reason, options=options)
+        return _enter(self._portal, turn)
+
     def regenerate(
         self,
         message: ChatMessage | str | None = None,

@@ -175,4 +175,4 @@ async def test_a_stranger_still_gets_the_whole_answer(make_app: MakeApp) -> None
         event for event in shown if event.type == "text"
     ]
     assert "index.js" not in "".join(event.model_dump_json() for event in shown)
-    assert len(get_args(get_args(Event)[0])) == 17  # a new event needs its rule
+    assert len(get_args(get_args(Event)[0])) == 18  # a new event needs its rule

@@ -199,6 +199,43 @@ def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
     assert "/sources shows nothing with --json" in done.stderr
 
 
+def test_a_call_is_approved_or_refused_in_the_terminal(tmp_path: Path) -> None:
+    call = {"tool_calls": [{"name": "cancel", "arguments": {"order": 3}}]}
+    script = [call, {"text": "It is cancelled."}, call, {"text": "As you wish."}]
+    tool = """
+    export const schemas = { cancel: {
+      description: "Cancel an order", confirm: true,
+      type: "object", properties: { order: { type: "integer" } }, required: ["order"] } };
+    export function cancel({ order }: { order: number }) { return "cancelled " + order; }
+    """
+    files = {
+        "connectors/s.conn.yao": json.dumps({"type": "scripted", "options": {"script": script}}),
+        "assistants/orders/package.yao": '{"name": "Orders", "connector": "s"}',
+        "assistants/orders/src/tools.ts": tool,
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [COMMAND, "chat", "orders"],
+        input="Cancel 3\n/approve\nAnd 3 again\n/refuse not twice\n/approve\n",
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    shown = done.stdout + done.stderr
+    assert 'Approval required: cancel {"order": 3}' in shown
+    assert "/approve runs it" in done.stdout
+    assert "It is cancelled." in done.stdout
+    assert "cancel failed: the user refused this call: not twice" in shown
+    assert "As you wish." in done.stdout
+    assert "no call of this answer waits" in done.stderr
+    assert done.returncode == 1
+
+
 def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
     done = subprocess.run(
         [COMMAND, "chat", "shop"],

@@ -8,6 +8,7 @@ from itertools import chain
 from hypothesis import strategies as st
 
 from groundhook.core.types.events import (
+    ApprovalRequired,
     CitationSeen,
     Event,
     Failed,
@@ -88,6 +89,7 @@ PARTS = st.one_of(
             ToolResult(call_id="c1", name="look", error=HIDDEN),
         ]
     ),
+    st.just([ApprovalRequired(call_id="w1", name="cancel", arguments={"order": 3})]),
     st.just([Trace(node=TraceNode(id="n", type="step", data={"path": HIDDEN}))]),
     st.just([Warned(code="odd", message=HIDDEN)]),
     st.just([Failed(code="hook", message=HIDDEN, file=HIDDEN, hint=HIDDEN)]),

@@ -24,7 +24,7 @@ from groundhook.host.llm import anthropic_request
 from groundhook.host.llm.anthropic import AnthropicConnector
 from groundhook.host.llm.deltas import answering
 from groundhook.host.llm.openai import OpenAIConnector
-from groundhook.host.turn.answer import Draft, step
+from groundhook.host.turn.draft import Draft, step
 from tests.loopback.chat import chunk
 from tests.loopback.server import Fixed, Json, Loopback, Sse, serving
 from tests.parts.anthropic_events import answered as anthropic_sent

@@ -97,6 +97,26 @@ FILES = {
             "search": {"kb": True},
         }
     ),
+    "connectors/orders.conn.yao": json.dumps(
+        {
+            "type": "scripted",
+            "options": {
+                "script": [
+                    {"tool_calls": [{"name": "cancel", "arguments": {"order": "<b>3</b>"}}]},
+                    {"text": "It is cancelled.", "times": 0},
+                ]
+            },
+        }
+    ),
+    "assistants/orders/package.yao": '{"name": "Orders", "connector": "orders"}',
+    "assistants/orders/src/tools.ts": (
+        """
+        export const schemas = { cancel: {
+          description: "Cancel an order", confirm: true,
+          type: "object", properties: { order: { type: "string" } }, required: ["order"] } };
+        export function cancel({ order }: { order: string }) { return "cancelled " + order; }
+        """
+    ),
     "kb/notes.kb.yao": '{ "name": "Notes" }',
     "notes/tea <b>.md": (
         "# Tea <b>\n\nBlack tea takes boiling water and four minutes.\n\n"

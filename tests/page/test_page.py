@@ -204,6 +204,28 @@ def test_a_question_is_edited_in_a_branch_beside_it(visit: Visit) -> None:
 
 
 @pytest.mark.browser
+def test_a_call_waits_over_a_reload_until_it_is_approved_once(visit: Visit) -> None:
+    visit.open("orders")
+    page = visit.page
+    page.get_by_label("Your question").fill("Cancel order 3")
+    page.keyboard.press("Enter")
+    approval = page.get_by_role("region", name="Approval")
+    approval.wait_for()
+    assert "<b>3</b>" in approval.inner_text()
+    page.reload()
+    approval.get_by_role("button", name="Approve").click()
+    page.locator(".prose").get_by_text("It is cancelled.").wait_for()
+    page.get_by_text("This waited for an approval").wait_for()
+    assert page.get_by_role("button", name="Approve").count() == 0
+    assert page.locator(".ask p").all_inner_texts() == ["Cancel order 3", "Approved: cancel"]
+    page.reload()
+    page.locator(".prose").get_by_text("It is cancelled.").wait_for()
+    decided = page.locator("article.turn").last
+    assert decided.get_by_role("button", name="Regenerate").count() == 0
+    assert decided.get_by_role("button", name="Edit").count() == 0
+
+
+@pytest.mark.browser
 def test_feedback_is_kept_with_its_comment(visit: Visit) -> None:
     visit.open()
     visit.ask("Which teas are there?")

@@ -118,6 +118,101 @@ def test_a_turn_goes_on_when_its_page_leaves_and_is_resumed_and_stopped_by_its_o
         assert shown["answer"]["errors"][0]["code"] == "stopped"
 
 
+CANCEL = {"tool_calls": [{"name": "cancel", "arguments": {"order": 3}}]}
+TOOL = """
+export const schemas = { cancel: {
+  description: "Cancel an order", confirm: true,
+  type: "object", properties: { order: { type: "integer" } }, required: ["order"] } };
+export function cancel({ order }: { order: number }) { return "cancelled " + order; }
+"""
+
+
+def decided(id: str, call: str, *, approved: bool) -> dict[str, Any]:
+    """The answer as a page sends it back, when its user has decided."""
+    part = {
+        "type": "dynamic-tool",
+        "toolCallId": call,
+        "toolName": "cancel",
+        "state": "approval-responded",
+        "approval": {"id": call, "approved": approved, "reason": "why not"},
+    }
+    return {"id": id, "role": "assistant", "parts": [{"type": "step-start"}, part]}
+
+
+def test_a_page_approves_a_call_once_and_goes_on_behind_its_answer(serve: Serve) -> None:
+    path = "/api/assistants/plain/chat"
+    files = scripted(CANCEL, CANCEL, "Both done.", {"text": "Yes.", "expect": "Both done."})
+    with (
+        serve({**files, "assistants/plain/src/tools.ts": TOOL}) as served,
+        served.client() as client,
+        served.client(OTHER) as other,
+    ):
+        question = message("user", "Cancel 3 twice")
+        first = sent(client.post(path, json={"id": "c1", "messages": [question]}))
+        [request] = [each for each in first if each["type"] == "tool-approval-request"]
+        assert first[-1]["finishReason"] == "tool-calls"
+        answer = decided(id_of(first), request["approvalId"], approved=True)
+        body = {"id": "c1", "messages": [question, answer]}
+        second = sent(client.post(path, json=body))
+        assert "messageId" not in second[0]  # the page's message goes on
+        [result] = [each for each in second if each["type"] == "tool-output-available"]
+        assert (result["toolCallId"], result["output"]) == (request["toolCallId"], "cancelled 3")
+        assert second[2]["type"] == "tool-output-available"  # the page has its input
+        [again] = [each for each in second if each["type"] == "tool-approval-request"]
+        assert other.post(path, json=body).status_code in (400, 404)
+        answer["parts"][1]["state"] = "output-available"
+        answer["parts"] += decided("", again["approvalId"], approved=False)["parts"]
+        third = sent(client.post(path, json=body))
+        assert [each["toolCallId"] for each in third if each["type"] == "tool-output-denied"] == [
+            again["toolCallId"]
+        ]
+        assert text_of(third) == "Both done."
+        twice = client.post(path, json=body)
+        assert (twice.status_code, twice.json()["code"]) == (409, "already_decided")
+        answer["parts"].append({"type": "text", "text": "Both done."})
+        last = message("user", "Really?")
+        fourth = sent(client.post(path, json={"id": "c1", "messages": [question, answer, last]}))
+        assert text_of(fourth) == "Yes."
+        assert len(client.get("/api/chats/c1").json()["messages"]) == 8
+
+
+def test_decisions_over_the_api_are_made_once_and_by_the_owner(serve: Serve) -> None:
+    files = scripted(CANCEL, "Done.", CANCEL)
+    with (
+        serve({**files, "assistants/plain/src/tools.ts": TOOL}) as served,
+        served.client(accept="application/json") as client,
+        served.client(OTHER, accept="application/json") as other,
+    ):
+        chat = client.post("/api/chats", json={"assistant": "plain"}).json()["id"]
+        asked = client.post(f"/api/chats/{chat}/turns", json={"text": "Cancel 3"}).json()
+        assert asked["finish_reason"] == "approval_required"
+        [waiting] = asked["pending"]
+        path = f"/api/chats/{chat}/decisions"
+        assert other.post(path, json={"approved": True}).status_code == 404
+        wrongs: list[dict[str, Any]] = [{}, {"calls": {"x": True}}, {"calls": {}}]
+        for wrong in [*wrongs, {"approved": True, "calls": {}}]:
+            assert client.post(path, json=wrong).status_code == 400, wrong
+        lost = client.post(path, json={"approved": True, "message_id": "m_none"})
+        assert lost.status_code == 404
+        body = {"calls": {waiting["call_id"]: True}, "message_id": asked["message_id"]}
+        key = {"idempotency-key": "k1"}
+        answered = client.post(path, json=body, headers=key)
+        assert answered.json()["content"] == "Done."
+        repeated = client.post(path, json=body, headers=key).json()
+        assert repeated["turn_id"] == answered.json()["turn_id"]
+        twice = client.post(path, json=body)
+        assert (twice.status_code, twice.json()["code"]) == (409, "already_decided")
+        [_, first, decision, _] = client.get(f"/api/chats/{chat}").json()["messages"]
+        assert first["answer"]["pending"][0]["name"] == "cancel"
+        assert decision["decisions"][0]["approved"] is True
+        markdown = client.get(f"/api/chats/{chat}/export?format=markdown").text
+        assert "Approved: cancel" in markdown
+
+        # Where nobody can be asked, the model is told.
+        turn = client.post("/api/turns", json={"assistant": "plain", "text": "Cancel 3"}).json()
+        assert turn["pending"] == []
+
+
 def test_a_caller_without_chats_is_answered_from_the_pages_own_messages(served: Served) -> None:
     with served.client(READER) as client:
         history = [message("user", "1?"), message("assistant", ""), message("user", "all teas")]

@@ -17,8 +17,10 @@ from groundhook.core.types.chats import (
     KeptMessage,
     KeptSearch,
     KeptTool,
+    PendingCall,
 )
 from groundhook.core.types.events import (
+    ApprovalRequired,
     CitationSeen,
     DocumentsSearchCompleted,
     DocumentsSearchStarted,
@@ -106,6 +108,9 @@ def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for 
             return _add_message(state, event)
         case ToolStart() | ToolResult():
             return _change_answer(state, tools=_tools(answer.tools, event))
+        case ApprovalRequired():
+            pending = PendingCall(**event.model_dump(include=set(PendingCall.model_fields)))
+            return _change_answer(state, pending=(*answer.pending, pending))
         case Warned():
             return _change_answer(state, warnings=(*answer.warnings, event))
         case Failed():
@@ -146,6 +151,8 @@ def _events(answer: KeptAnswer) -> Iterator[Event]:
         yield from _search_events(search)
     yield from _tool_events(answer.tools)
     yield from _list_text_events(answer)
+    for pending in answer.pending:
+        yield ApprovalRequired(**pending.model_dump())
     yield from answer.warnings
     yield from answer.errors
     if answer.complete:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from groundhook.core.types.base import Value
 from groundhook.core.types.events import (
+    ApprovalRequired,
     Cited,
     Event,
     Failed,
@@ -38,6 +39,9 @@ class Answer(Value):
     data: Any = Field(default=None, description="`data` that the Next hook returned")
     metadata: dict[str, Any] = {}
     finish_reason: str = ""
+    pending: tuple[ApprovalRequired, ...] = Field(
+        default=(), description="Calls that wait for the user's approval"
+    )
     grounded: bool | None = Field(default=None, description="Whether the answer cites a source")
     certainty: Certainty | None = Field(
         default=None,
@@ -61,6 +65,7 @@ class Gathered:
     sources: tuple[Item, ...] = ()
     warnings: tuple[Warned, ...] = ()
     error: Failed | None = None
+    pending: tuple[ApprovalRequired, ...] = ()
     end: StreamEnd | None = None
 
 
@@ -81,6 +86,8 @@ class Whole:
                 state = replace(state, warnings=(*state.warnings, event))
             case Failed() if state.error is None:  # the first one is the cause of the others
                 state = replace(state, error=event)
+            case ApprovalRequired():
+                state = replace(state, pending=(*state.pending, event))
             case StreamEnd():
                 state = replace(state, end=event)
             case _:
@@ -106,6 +113,7 @@ def answer(state: Gathered) -> Answer:
         data=end.data,
         metadata=end.metadata,
         finish_reason=end.finish_reason,
+        pending=state.pending,
         grounded=end.grounded,
         certainty=end.certainty,
         usage=end.usage,

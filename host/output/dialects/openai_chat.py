@@ -15,6 +15,7 @@ from typing import Any, assert_never
 from groundhook.core import hook_messages
 from groundhook.core.server_settings import CitationStyle
 from groundhook.core.types.events import (
+    ApprovalRequired,
     CitationSeen,
     Claims,
     DocumentsSearchCompleted,
@@ -140,6 +141,7 @@ class OpenAIChat:
                 return self._ended(state, event)
             case (
                 ToolProgress()
+                | ApprovalRequired()  # only of kept chats
                 | DocumentsSearchStarted()
                 | DocumentsSearchCompleted()
                 | Trace()

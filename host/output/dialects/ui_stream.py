@@ -15,6 +15,7 @@ from groundhook.core import hook_messages
 from groundhook.core.json_text import NestedTooDeeply, NotJson, read_json
 from groundhook.core.types.events import (
     STOPPED,
+    ApprovalRequired,
     CitationSeen,
     Event,
     HookMessage,
@@ -68,6 +69,7 @@ class _Shown:
     citations: tuple[Noted, ...] = ()
     verdicts: Mapping[str, str] = field(default_factory=dict)
     messages: hook_messages.Messages = field(default_factory=dict)
+    waits: bool = False
     begun: bool = False
     over: bool = False
     finish: str = ""
@@ -77,9 +79,12 @@ class _Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class UIStream:
-    """`chat` makes the chunks: with usage, without events of Open WebUI."""
+    """`chat` makes the chunks: with usage, without events of Open WebUI. `decided`: the
+    calls of the page's last message that its user approved or refused; the page adds to that
+    message, and it keeps its id."""
 
     chat: OpenAIChat
+    decided: Mapping[str, bool] = field(default_factory=dict)
 
     def begin(self) -> _Shown:
         return _Shown(chat=self.chat.begin())
@@ -122,13 +127,15 @@ class UIStream:
     def _event(self, state: _Shown, event: Event) -> tuple[_Shown, Pieces]:
         match event:
             case StreamStart() if not state.begun:
-                return _begun(state, event)
+                return _begun(state, event, named=not self.decided)
             case SearchStart() | SearchFound() | SearchComplete():
                 return _searched(state, event)
             case CitationSeen():
                 return self._cited(state, event)
             case ToolStart() | ToolProgress() | ToolResult():
-                return _called(state, event)
+                return self._called(state, event)
+            case ApprovalRequired():
+                return _waits(state, event)
             case HookMessage():
                 return _said(state, event)
             case Warned():  # authors see them
@@ -151,6 +158,21 @@ class UIStream:
         source = _source(id, event, address(event.item, self.chat.public_url))
         return replace(state, sources=(*state.sources, id)), [source]
 
+    def _called(
+        self, state: _Shown, event: ToolStart | ToolProgress | ToolResult
+    ) -> tuple[_Shown, Pieces]:
+        approved = self.decided.get(event.call_id)
+        if approved is None:
+            return _called(state, event)
+        # The page has the call already.
+        if isinstance(event, ToolStart):
+            calls = {**state.calls, event.call_id: event.call_id}
+            return replace(state, called=(*state.called, event.call_id), calls=calls), []
+        state, made = _called(state, event)
+        if not approved and isinstance(event, ToolResult):
+            return state, [_piece("tool-output-denied", toolCallId=event.call_id)]
+        return state, made
+
     def _source_id(self, state: _Shown, marker: str, item: Item) -> str:
         """Return the id of a source: its number in the text, or the marker where these stay."""
         if self.chat.citations == "markers":
@@ -172,7 +194,9 @@ class UIStream:
                 }
                 for noted in state.citations
             ]
-            made.append(_piece("data-citations", id="citations", data=listed))
+            # A message that is continued has those of several turns.
+            id = f"citations-{state.metadata.get('turn_id', '')}"
+            made.append(_piece("data-citations", id=id, data=listed))
         for id in state.calls.values():
             made.append(_piece("tool-output-error", toolCallId=id, errorText=NO_RESULT))
             made[-1].data["dynamic"] = True
@@ -186,16 +210,16 @@ def _last(state: _Shown) -> Pieces:
         if state.error.get("code") == STOPPED:
             return [_piece("abort", reason=str(state.error["message"]))]
         return [_piece("error", errorText=str(state.error["message"]))]
-    reason = REASONS.get(state.finish, "other")
+    reason = "tool-calls" if state.waits else REASONS.get(state.finish, "other")
     finish = _piece("finish", finishReason=reason, messageMetadata=dict(state.metadata))
     return [_piece("finish-step"), finish]
 
 
-def _begun(state: _Shown, event: StreamStart) -> tuple[_Shown, Pieces]:
-    named = {"turn_id": event.turn_id, "assistant": event.assistant_id, "chat_id": event.chat_id}
-    shown = {key: value for key, value in named.items() if value}
+def _begun(state: _Shown, event: StreamStart, *, named: bool) -> tuple[_Shown, Pieces]:
+    about = {"turn_id": event.turn_id, "assistant": event.assistant_id, "chat_id": event.chat_id}
+    shown = {key: value for key, value in about.items() if value}
     start = _piece("start", messageMetadata=shown)
-    if event.message_id:
+    if event.message_id and named:
         start.data["messageId"] = event.message_id
     begun = replace(state, begun=True, metadata={**state.metadata, **shown})
     return begun, [start, _piece("start-step")]
@@ -288,6 +312,20 @@ def _called(state: _Shown, event: ToolStart | ToolProgress | ToolResult) -> tupl
     if event.error is not None:
         return state, [_piece("tool-output-error", **named, errorText=event.error)]
     return state, [_piece("tool-output-available", **named, output=event.result)]
+
+
+def _waits(state: _Shown, event: ApprovalRequired) -> tuple[_Shown, Pieces]:
+    """Show a call that the user decides about. Its id is that of the decision, so it is not
+    changed; the turn after the decision shows its result."""
+    if event.call_id in state.called:
+        return state, []
+    named = {"toolCallId": event.call_id, "toolName": event.name, "dynamic": True}
+    request = {"approvalId": event.call_id, "toolCallId": event.call_id}
+    waiting = replace(state, called=(*state.called, event.call_id), waits=True)
+    return waiting, [
+        _piece("tool-input-available", **named, input=event.arguments),
+        _piece("tool-approval-request", **request),
+    ]
 
 
 def _said(state: _Shown, event: HookMessage) -> tuple[_Shown, Pieces]:

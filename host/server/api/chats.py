@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from anyio.lowlevel import checkpoint
 from pydantic import Field
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from groundhook.core.errors import HostError, UnknownName, UsageError
 from groundhook.core.json_lines import line
-from groundhook.core.types.base import Few, Value
+from groundhook.core.types.base import FEW, Few, Value
 from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
@@ -92,6 +92,19 @@ class Again(Value):
 
     message_id: str = Field(default="", max_length=100, description="An answer; empty: the last")
     search: bool | None = Field(default=None, description=request_body.SEARCH)
+    options: AskOptions = Field(default=AskOptions(), description=request_body.OPTIONS)
+    leaving: OnDisconnect = Field(default="continue", description=request_body.LEAVING)
+
+
+class DecisionRequest(Value):
+    """The user's decision about the calls that wait in an answer."""
+
+    message_id: str = Field(default="", max_length=100, description="The answer; empty: the last")
+    approved: bool | None = Field(default=None, description="About all of its calls")
+    calls: Annotated[dict[str, bool], FEW] | None = Field(
+        default=None, description="About each, by its `call_id`, instead of `approved`"
+    )
+    reason: str = Field(default="", max_length=10_000, description="What the user says about it")
     options: AskOptions = Field(default=AskOptions(), description=request_body.OPTIONS)
     leaving: OnDisconnect = Field(default="continue", description=request_body.LEAVING)
 
@@ -203,6 +216,25 @@ async def regenerate_answer(call: Call) -> ASGIApp:
     )
 
 
+async def decide(call: Call) -> ASGIApp:
+    """Run the turn that continues an answer after the user's decision about its calls."""
+    body = await request_body.read_body(call.request, call.serving.settings.limits)
+    given = request_body.validate_strictly(DecisionRequest, request_body.parse_json(body))
+    if (given.approved is None) == (given.calls is None):
+        raise UsageError("give `approved` or `calls`")
+    approved = given.approved if given.calls is None else given.calls
+    assert approved is not None
+    options = _turn_options(call, given.options, None)
+    return await _begin_turn(
+        call,
+        body,
+        given,
+        lambda chat: chat.decide(
+            approved, message=given.message_id or None, reason=given.reason, options=options
+        ),
+    )
+
+
 async def export_chat(call: Call) -> Response:
     """Return a chat as one document."""
     form = call.request.query_params.get("format", "json")
@@ -246,7 +278,9 @@ async def rate_answer(call: Call) -> Response:
     return Response(status_code=204)
 
 
-async def _begin_turn(call: Call, body: bytes, given: ChatTurn | Again, enter: _Enter) -> ASGIApp:
+async def _begin_turn(
+    call: Call, body: bytes, given: ChatTurn | Again | DecisionRequest, enter: _Enter
+) -> ASGIApp:
     serving, caller, owner = call.serving, call.caller, _owner(call)
     chat = await serving.host.chats.chats.chat(owner, _chat_id(call))
     serving.check_options(caller, chat.assistant_id, given.options)

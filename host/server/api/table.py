@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from groundhook.core.types.chats import Feedback
 from groundhook.host.output.dialects.native import Answer
+from groundhook.host.server.api import ag_ui as ag_ui_api
 from groundhook.host.server.api import chats as chat_api
 from groundhook.host.server.api import embeddings as embeddings_api
-from groundhook.host.server.api import front_ends as front_end_api
 from groundhook.host.server.api import mcp as mcp_api
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import openai as openai_api
@@ -15,13 +15,21 @@ from groundhook.host.server.api import responses as responses_api
 from groundhook.host.server.api import sources as sources_api
 from groundhook.host.server.api import tools as tool_api
 from groundhook.host.server.api import turns as turn_api
+from groundhook.host.server.api import ui_chat as ui_chat_api
+from groundhook.host.server.api.ag_ui import RunRequest
 from groundhook.host.server.api.author_table import AUTHOR_ENDPOINTS
-from groundhook.host.server.api.chats import Again, ChatChanges, ChatTurn, NewChat
+from groundhook.host.server.api.chats import (
+    Again,
+    ChatChanges,
+    ChatTurn,
+    DecisionRequest,
+    NewChat,
+)
 from groundhook.host.server.api.embeddings import EmbeddingsRequest
-from groundhook.host.server.api.front_ends import RunRequest, UIChatRequest
 from groundhook.host.server.api.meta import AssistantInfo, SearchAsk, SignInRequest
 from groundhook.host.server.api.openai import ChatRequest
 from groundhook.host.server.api.responses import ResponseRequest
+from groundhook.host.server.api.ui_chat import UIChatRequest
 from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.serving import Endpoint
 
@@ -151,7 +159,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/assistants/{assistant}/chat",
-        handler=front_end_api.ui_chat,
+        handler=ui_chat_api.ui_chat,
         about="A turn as a UI message stream of the AI SDK (`useChat`).",
         scope="chat",
         body=UIChatRequest,
@@ -160,7 +168,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/api/assistants/{assistant}/chat/{chat}/stream",
-        handler=front_end_api.ui_resume,
+        handler=ui_chat_api.ui_resume,
         about="The stream of the chat's turn that is under way, from its beginning; 204: none is.",
         scope="chat",
         query=STYLE_QUERY,
@@ -168,14 +176,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/assistants/{assistant}/chat/{chat}/stop",
-        handler=front_end_api.ui_stop,
+        handler=ui_chat_api.ui_stop,
         about="Stop the chat's turn that is under way: 202, or 200 if none is.",
         scope="chat",
     ),
     Endpoint(
         method="POST",
         path="/api/assistants/{assistant}/ag-ui",
-        handler=front_end_api.ag_ui,
+        handler=ag_ui_api.ag_ui,
         about="A turn as a run of AG-UI.",
         scope="chat",
         body=RunRequest,
@@ -304,6 +312,17 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Regenerate an answer; the earlier one is kept.",
         scope="chats",
         body=Again,
+        answer=Answer,
+        query=STREAM_QUERY,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chats/{chat}/decisions",
+        handler=chat_api.decide,
+        part="chats",
+        about="Approve or refuse the calls that wait in an answer; the turn that continues it.",
+        scope="chats",
+        body=DecisionRequest,
         answer=Answer,
         query=STREAM_QUERY,
     ),

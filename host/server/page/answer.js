@@ -20,6 +20,8 @@ import { certainty } from "./turn.js";
  * @property {(text: string) => void} ask
  * @property {(turn: Turn) => void} again another answer, or the same question once more
  * @property {(turn: Turn) => void} edit
+ * @property {(turn: Turn) => boolean} last whether nothing follows it
+ * @property {(turn: Turn, approved: boolean) => void} decide about the calls that wait
  * @property {(id: string) => void} show the branch of a message
  * @property {(turn: Turn, rating: number, comment: string) => Promise<void>} rate
  * @property {((turn: Turn, marker?: string) => void) | null} why
@@ -57,7 +59,7 @@ export class AnswerView {
     this.#draw(this.lanes, [turn.searches, turn.state, turn.blocks.length > 0], () => this.#lanes());
     this.#draw(this.before, [turn.reasoning.length, turn.tools, turn.messages], () => this.#before());
     this.#prose();
-    this.#draw(this.after, [turn.troubles, turn.state, turn.end?.finish_reason, turn.searches.map((each) => each.readings), busy], () => this.#after());
+    this.#draw(this.after, [turn.troubles, turn.state, turn.end?.finish_reason, turn.searches.map((each) => each.readings), turn.pending, this.owner.last(turn), busy], () => this.#after());
     this.#draw(this.foot, [turn.state, turn.end?.timings, turn.messageId, turn.siblings, turn.feedback, busy], () => this.#foot());
   }
 
@@ -76,7 +78,7 @@ export class AnswerView {
   #question() {
     const { turn, owner } = this;
     if (!turn.question) return [];
-    const canEdit = owner.kept && turn.questionId && !owner.busy;
+    const canEdit = owner.kept && turn.questionId && !owner.busy && !turn.decision;
     return [
       h("p", { dir: "auto" }, turn.question),
       h(
@@ -167,7 +169,7 @@ export class AnswerView {
     const stopped = turn.troubles.some((each) => each.code === "stopped");
     const troubles = turn.troubles.filter((each) => each.code !== "stopped");
     const broken = turn.state === "broken";
-    const again = (broken || turn.troubles.length > 0) && !owner.busy;
+    const again = (broken || turn.troubles.length > 0) && !owner.busy && !turn.decision;
     return [
       turn.state === "waiting" && h("p", { class: "note", role: "status" }, "The connection was lost; trying again …"),
       ...troubles.map((each) =>
@@ -199,8 +201,26 @@ export class AnswerView {
             h("button", { type: "button", dir: "auto", disabled: owner.busy, onclick: () => owner.ask(each.read_as) }, `${each.read_as}${each.total === null ? "" : ` (${each.total})`}`),
           ),
         ),
+      turn.pending.length > 0 && this.#pending(),
       again && h("button", { type: "button", class: "quiet", onclick: () => owner.again(turn) }, "Try again"),
     ];
+  }
+
+  /** The calls that wait, and what can be decided about them. */
+  #pending() {
+    const { turn, owner } = this;
+    const waits = turn.state === "done" && owner.last(turn);
+    const act = (/** @type {boolean} */ approved) =>
+      h("button", { type: "button", disabled: owner.busy, onclick: () => owner.decide(turn, approved) }, approved ? "Approve" : "Refuse");
+    return h(
+      "section",
+      { class: "pending", "aria-label": "Approval" },
+      h("p", { class: "note" }, waits ? "This runs only when you approve it:" : "This waited for an approval:"),
+      ...turn.pending.map((each) =>
+        h("div", null, h("p", { dir: "auto" }, each.name), h("pre", { tabindex: "0" }, JSON.stringify(each.arguments, null, 1) ?? "")),
+      ),
+      waits && h("div", { class: "readings" }, act(true), act(false)),
+    );
   }
 
   #foot() {
@@ -213,7 +233,7 @@ export class AnswerView {
         "div",
         { class: "acts" },
         copyButton,
-        canChange && h("button", { type: "button", onclick: () => owner.again(turn) }, "Regenerate"),
+        canChange && !turn.decision && h("button", { type: "button", onclick: () => owner.again(turn) }, "Regenerate"),
         this.#branches(turn.messageId, turn.siblings, "Answer"),
         ...(owner.kept && turn.messageId ? this.#rating() : []),
         owner.why && turn.id && h("button", { type: "button", onclick: () => owner.why?.(turn) }, "Why?"),

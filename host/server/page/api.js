@@ -20,7 +20,7 @@ export class Problem extends Error {
 /** Events of a turn that the page reads. The text comes as blocks. */
 const EVENTS = [
   "stream_start", "search_start", "search_result", "search_complete", "reasoning", "citation",
-  "message", "tool_start", "tool_progress", "tool_result", "warning", "error", "stream_end",
+  "message", "tool_start", "tool_progress", "tool_result", "approval_required", "warning", "error", "stream_end",
 ].join(",");
 const QUERY = `view=blocks&events=${EVENTS}`;
 const PAUSES_S = [0.3, 0.6, 1, 2, 4, 8, 8, 8, 15, 15];

@@ -331,6 +331,22 @@ export class GroundhookChat extends HTMLElement {
   }
 
   /**
+   * Run the calls that wait in an answer, or tell the model that they are refused.
+   * @param {Turn} turn
+   * @param {boolean} approved
+   */
+  async #decide(turn, approved) {
+    if (this.busy) return;
+    const names = turn.pending.map((each) => `${approved ? "Approved" : "Refused"}: ${each.name}`);
+    const fresh = newTurn(names.join("\n"));
+    fresh.decision = true;
+    this.#add(fresh);
+    const path = `/api/chats/${encodeURIComponent(this.chatId)}/decisions`;
+    const body = { message_id: turn.messageId, approved };
+    await this.#run(fresh, (following) => this.server.ask(path, body, following));
+  }
+
+  /**
    * Show the branch of a message.
    * @param {string} id
    */
@@ -521,6 +537,8 @@ export class GroundhookChat extends HTMLElement {
       ask: (text) => void this.ask(text),
       again: (turn) => void this.#again(turn),
       edit: (turn) => this.#edit(turn),
+      last: (turn) => this.turns.at(-1) === turn,
+      decide: (turn, approved) => void this.#decide(turn, approved),
       show: (id) => void this.#branch(id),
       rate: (turn, rating, comment) => this.#rate(turn, rating, comment),
       why: this.authors ? (turn, marker = "") => void this.#tell("why", { turn, marker }) : null,

@@ -26,6 +26,8 @@ export function newTurn(question) {
     reasoning: "",
     tools: [],
     messages: [],
+    pending: [],
+    decision: false,
     troubles: [],
     warnings: [],
     end: null,
@@ -56,6 +58,7 @@ export function turnsOf(messages) {
       const turn = newTurn(plainText(message.content));
       turn.state = "broken";
       turn.questionId = message.id;
+      turn.decision = (message.decisions ?? []).length > 0;
       turn.questionSiblings = message.siblings ?? [];
       turns.push(turn);
       continue;
@@ -85,6 +88,7 @@ export function fill(turn, message) {
     unchanged: 0,
     tools: answer.tools ?? [],
     messages: answer.messages ?? [],
+    pending: answer.pending ?? [],
     troubles: answer.errors ?? [],
     warnings: answer.warnings ?? [],
     end: answer.complete ? { ...answer } : null,
@@ -144,6 +148,9 @@ export function step(turn, event) {
       if (tool) Object.assign(tool, event, { complete: true });
       break;
     }
+    case "approval_required":
+      turn.pending.push(event);
+      break;
     case "warning":
       turn.warnings.push(event);
       break;

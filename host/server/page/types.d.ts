@@ -95,6 +95,13 @@ export interface Trouble {
   line?: number;
 }
 
+/** A call that runs only when the reader approves it. */
+export interface Pending {
+  call_id: string;
+  name: string;
+  arguments: unknown;
+}
+
 /** A question with its answer, in whatever state it is. */
 export interface Turn {
   id: string;
@@ -113,6 +120,9 @@ export interface Turn {
   reasoning: string;
   tools: Tool[];
   messages: Message[];
+  pending: Pending[];
+  /** Whether the question is the reader's decision about calls, which is made once. */
+  decision: boolean;
   troubles: Trouble[];
   warnings: Trouble[];
   end: Ended | null;

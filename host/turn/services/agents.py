@@ -32,9 +32,9 @@ from groundhook.core.types.calls import (
 from groundhook.core.types.events import Event, Text, Warned
 from groundhook.host.llm.deltas import answering
 from groundhook.host.search.searcher import run_all, run_first
-from groundhook.host.turn.answer import Draft, step
 from groundhook.host.turn.content import question_of
 from groundhook.host.turn.context import Request
+from groundhook.host.turn.draft import Draft, step
 from groundhook.host.turn.outbox import Outbox
 from groundhook.host.turn.run import AssistantRun
 

@@ -1,13 +1,13 @@
-"""Endpoints for front ends: the AI SDK's chat (`useChat`), with its resume and stop, and AG-UI.
+"""Endpoints for pages of the AI SDK (`useChat`): its chat, with resume and stop.
 
-A chat of the AI SDK is kept under the id that the page chose. Of the messages that a page sends,
+A chat is kept under the id that the page chose. Of the messages that a page sends,
 only the last question is read then: the history is the store's."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast, get_args
 
@@ -23,20 +23,19 @@ from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.app.open_chat import OpenChat
-from groundhook.host.output.dialects.ag_ui import AGUI
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.output.dialects.ui_stream import UIStream
 from groundhook.host.server import request_body
-from groundhook.host.server.api.contract import read_contract
-from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
-from groundhook.host.server.problems import Refused, WrongRequest
+from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.kept_turns import is_read_elsewhere
 from groundhook.host.server.turns.running import ServerTurn, TurnLog, TurnParameters
 from groundhook.host.server.turns.sse import SSE, FoldWriter
 
+LONGEST_REASON = 1000
+NOTHING: Mapping[str, bool] = {}
 UI_STREAM = {"x-vercel-ai-ui-message-stream": "v1"}
 
 
@@ -60,38 +59,16 @@ class UIChatRequest(Value):
     data: AskedData = Field(default=AskedData(), description=request_body.DATA)
 
 
-class RunRequest(Value):
-    """AG-UI's `RunAgentInput`."""
-
-    threadId: str = Field(min_length=1, max_length=200, description="`ctx.chat_id` of hooks")  # noqa: N815
-    runId: str = Field(min_length=1, max_length=200, description="Id of the run, in its events")  # noqa: N815
-    messages: Few[tuple[dict[str, Any], ...]] = Field(description="The whole conversation")
-    tools: Few[tuple[dict[str, Any], ...]] = Field(
-        default=(), description="Functions of the page, beside the assistant's own tools"
-    )
-    context: Few[tuple[dict[str, Any], ...]] = Field(
-        default=(), description="`{description, value}`: read as system messages"
-    )
-    forwardedProps: Any = Field(  # noqa: N815
-        default=None, description="`{search, options, data}` as for the AI SDK"
-    )
-
-
-class Forwarded(Value):
-    """The keys of `forwardedProps` that are read."""
-
-    search: bool | None = None
-    options: AskOptions = AskOptions()
-    data: AskedData = AskedData()
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """A request of the AI SDK that was read. `after` is the id of the page's last answer before the
+    """A request of the AI SDK that was read. `decided` are calls of the answer `after` that the
+    user has decided about. `after` is the id of the page's last answer before the
     question ("": none), `page` its messages."""
 
     assistant_id: str
     chat_id: str
+    decided: Mapping[str, bool]
+    reason: str
     again: bool
     message_id: str
     after: str
@@ -100,29 +77,27 @@ class _Asked:
     page: tuple[Message, ...]
 
 
-# ---- the AI SDK
-
-
 async def ui_chat(call: Call) -> ASGIApp:
     """Run a turn as a UI message stream of the AI SDK."""
     wanted = request_body.validate_strictly(UIChatRequest, await call.json())
-    style = _style(call)
+    style = citation_style(call)
     asked = _read(call, wanted)
     call.admit_stream()  # before the turn begins
     kept = bool(asked.chat_id) and _keeps(call)
     running = await (_begin_kept if kept else _begin_alone)(call, asked)
-    return _ui_stream(call, running, asked.assistant_id, style)
+    return _ui_stream(call, running, asked.assistant_id, style, decided=asked.decided)
 
 
 async def ui_resume(call: Call) -> ASGIApp:
     """Return the stream of the turn of a chat that is under way, from its beginning; 204 if none
     is."""
     assistant, chat = _names(call)
-    style = _style(call)
+    style = citation_style(call)
     running = await _running(call, chat)
     if running is None:
         return Response(status_code=204)
-    return _ui_stream(call, running, assistant, style)
+    decided = await _decisions_of(call, running.turn_id)
+    return _ui_stream(call, running, assistant, style, decided=decided)
 
 
 async def ui_stop(call: Call) -> Response:
@@ -154,20 +129,35 @@ async def _running(call: Call, chat: str) -> TurnLog | None:
     return None if running is None or running.over else running
 
 
-def _ui_stream(call: Call, running: TurnLog, assistant: str, style: CitationStyle) -> ASGIApp:
+async def _decisions_of(call: Call, turn_id: str) -> dict[str, bool]:
+    """Return the decisions about calls that a turn of the caller continues."""
+    conversations, owner = call.serving.host.chats.conversations, ChatOwner.of(call.caller.identity)
+    turn = await conversations.turn(owner, turn_id)
+    question = await conversations.message(owner, turn.question_id)
+    return {each.call_id: each.approved for each in question.decisions}
+
+
+def _ui_stream(
+    call: Call,
+    running: TurnLog,
+    assistant: str,
+    style: CitationStyle,
+    *,
+    decided: Mapping[str, bool] = NOTHING,
+) -> ASGIApp:
     headers = {**UI_STREAM, **turn_headers(call, running)}
-    writer = FoldWriter(_fold(call, assistant, style), call.audience())
-    return stream(call, running, 0, writer, SSE, headers)
+    fold = replace(ui_fold(call, assistant, style), decided=decided)
+    return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
 
 
-def _fold(call: Call, assistant: str, style: CitationStyle) -> UIStream:
+def ui_fold(call: Call, assistant: str, style: CitationStyle) -> UIStream:
     chat = OpenAIChat(
         id="", model=assistant, created=0, public_url=call.public_url, citations=style, usage=True
     )
     return UIStream(chat=chat)
 
 
-def _style(call: Call) -> CitationStyle:
+def citation_style(call: Call) -> CitationStyle:
     """Return how citations are shown. Raises WrongRequest."""
     settings = call.serving.settings
     given = call.request.query_params.get("citations", "")
@@ -190,30 +180,57 @@ def _read(call: Call, wanted: UIChatRequest) -> _Asked:
     serving, assistant = call.serving, str(call.request.path_params["assistant"])
     serving.check_options(call.caller, assistant, wanted.options)
     settings = serving.settings
-    listed = wanted.messages
-    if wanted.trigger == "regenerate-message" and listed and listed[-1].get("role") == "assistant":
+    listed, again = wanted.messages, wanted.trigger == "regenerate-message"
+    if again and listed and listed[-1].get("role") == "assistant":
         listed = listed[:-1]
     page = _page_messages(listed)
-    question = page[-1] if page and page[-1].role == "user" else None
-    if question is None and wanted.trigger == "submit-message":
-        raise WrongRequest("messages: the last one should be a question, of the role 'user'")
     if page:
-        page = request_body.with_sources(
-            request_body.check_lengths(page, settings.limits), wanted.data.sources
-        )
-    answers = [each for each in listed if each.get("role") == "assistant"]
+        page = request_body.check_lengths(page, settings.limits)
+    question = page[-1] if page and page[-1].role == "user" else None
+    decided, reason = _decided(listed)
+    if question is not None:
+        page = request_body.with_sources(page, wanted.data.sources)
+    elif not decided and not again:
+        raise WrongRequest("messages: the last one should be a question, of the role 'user'")
     return _Asked(
         assistant_id=assistant,
         chat_id=wanted.id,
-        again=wanted.trigger == "regenerate-message",
+        decided=decided,
+        reason=reason,
+        again=again,
         message_id=wanted.messageId or "",
-        after=str(answers[-1].get("id") or "")[:100] if answers else "",
+        after=_last_answer(listed),
         question=page[-1] if question else None,
         options=request_body.turn_options(
             wanted.options, wanted.search, call.request, settings, call.address
         ),
         page=page,
     )
+
+
+def _last_answer(given: Sequence[Mapping[str, Any]]) -> str:
+    """Return the id of the last answer of a page, or ""."""
+    answers = [each for each in given if each.get("role") == "assistant"]
+    return str(answers[-1].get("id") or "")[:100] if answers else ""
+
+
+def _decided(given: Sequence[Mapping[str, Any]]) -> tuple[dict[str, bool], str]:
+    """Return the decisions in the last message of a page, an answer whose calls it shows, and what
+    the user says about them."""
+    last = given[-1] if given else {}
+    parts = last.get("parts")
+    if last.get("role") != "assistant" or not isinstance(parts, list):
+        return {}, ""
+    decided: dict[str, bool] = {}
+    reasons: list[str] = []
+    for part in parts:
+        approval = part.get("approval") if isinstance(part, Mapping) else None
+        if not isinstance(approval, Mapping) or part.get("state") != "approval-responded":
+            continue
+        decided[str(part.get("toolCallId"))] = approval.get("approved") is True
+        if isinstance(reason := approval.get("reason"), str) and reason:
+            reasons.append(reason[:LONGEST_REASON])
+    return decided, "; ".join(dict.fromkeys(reasons))
 
 
 def _page_messages(given: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
@@ -246,13 +263,13 @@ def _as_content(parts: Sequence[Any], path: str, *, files: bool) -> str | list[d
                 raise WrongRequest(f"{path}[{n}].text: should be text")
             made.append({"type": "text", "text": part["text"]})
         elif kind == "file" and files:
-            made.append(_as_file(part, f"{path}[{n}]"))
+            made.append(file_part(part, f"{path}[{n}]"))
     if all(part["type"] == "text" for part in made):
         return "".join(part["text"] for part in made)
     return made
 
 
-def _as_file(part: Mapping[str, Any], path: str) -> dict[str, Any]:
+def file_part(part: Mapping[str, Any], path: str) -> dict[str, Any]:
     url, kind = part.get("url"), str(part.get("mediaType", ""))
     if not isinstance(url, str):
         raise WrongRequest(f"{path}.url: should be text, a data URL")
@@ -305,6 +322,11 @@ async def _turn(
     """Return the turn of a chat that a page asks for. The page knows the store's ids of answers,
     and has its own of questions: a question is found by the answer before it."""
     path = await chat.messages()
+    if asked.decided:
+        answer = _asking(path, asked.decided) or asked.after
+        return chat.decide(
+            asked.decided, message=answer, reason=asked.reason, options=asked.options
+        )
     after = await _known(host, owner, chat, asked.after)
     if asked.again or (asked.message_id and path):
         if asked.again and any(each.id == asked.message_id for each in path):
@@ -327,131 +349,22 @@ async def _known(host: Host, owner: ChatOwner, chat: OpenChat, id: str) -> str:
         found = await host.chats.conversations.message(owner, id)
     except UnknownName:  # of an answer that the page has made itself
         return ""
-    return found.id if found.chat_id == chat.id else ""
+    if found.chat_id != chat.id:
+        return ""
+    if found.answer and found.answer.pending:  # the page has added to it what came behind
+        return await host.chats.conversations.newest_after(owner, chat.id, found.id)
+    return found.id
+
+
+def _asking(path: Sequence[ChatMessage], calls: Mapping[str, bool]) -> str:
+    """Return the id of the answer with these calls: a page's message may hold several answers."""
+    for each in path:
+        pending = each.answer.pending if each.answer else ()
+        if calls.keys() <= {call.call_id for call in pending}:
+            return each.id
+    return ""
 
 
 def _question_after(path: Sequence[ChatMessage], answer: str) -> str:
     """Return the id of the question behind an answer (""; the first one), or "" without one."""
     return next((each.id for each in path if each.role == "user" and each.parent == answer), "")
-
-
-# ---- AG-UI
-
-
-async def ag_ui(call: Call) -> ASGIApp:
-    """Run a turn as a run of AG-UI."""
-    assistant, settings = str(call.request.path_params["assistant"]), call.serving.settings
-    wanted, _ = request_body.validate_body(RunRequest, await call.json())
-    forwarded, _ = request_body.validate_body(
-        Forwarded, wanted.forwardedProps or {}, "forwardedProps"
-    )
-    style = _style(call)
-    call.serving.check_options(call.caller, assistant, forwarded.options)
-    contract = await read_contract(
-        tools=[_as_tool(tool) for tool in wanted.tools],
-        choice=None,
-        stop=None,
-        form=None,
-        form_path="",
-    )
-    read = ReadConversation.of(_run_messages(wanted), settings.openai.system)
-    messages = request_body.check_lengths(read.messages, settings.limits)
-    if not any(message.role == "user" for message in messages):
-        raise WrongRequest("messages: should have a question, of the role 'user'")
-    options = request_body.turn_options(
-        forwarded.options, forwarded.search, call.request, settings, call.address
-    )
-    call.admit_stream()  # before the turn begins
-    start = Start(
-        caller=call.caller,
-        assistant_id=assistant,
-        messages=request_body.with_sources(messages, forwarded.data.sources),
-        options=options.model_copy(update={"chat_id": wanted.threadId}),
-        contract=contract,
-        linger_s=0,  # `abortRun` is only a disconnect
-    )
-    running = await begin(call.serving, start)
-    fold = AGUI(ui=_fold(call, assistant, style), thread_id=wanted.threadId, run_id=wanted.runId)
-    writer = FoldWriter(fold, call.audience())
-    return stream(call, running, 0, writer, SSE, turn_headers(call, running))
-
-
-def _as_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a tool of AG-UI as chat completions have it."""
-    kept = {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
-    return {"type": "function", "function": kept}
-
-
-def _run_messages(wanted: RunRequest) -> list[Mapping[str, Any]]:
-    """Return the messages of a run as those of chat completions."""
-    made: list[Mapping[str, Any]] = []
-    for n, each in enumerate(wanted.context):
-        if not isinstance(each.get("value"), str):
-            raise WrongRequest(f"context[{n}].value: should be text")
-        made.append({"role": "system", "content": f"{each.get('description')}: {each['value']}"})
-    for n, each in enumerate(wanted.messages):
-        role, content = each.get("role"), each.get("content")
-        if role in ("activity", "reasoning"):
-            continue  # what the page was sent beside the answer
-        if isinstance(content, list):
-            content = _run_content(content, f"messages[{n}].content")
-        message = {"role": role, "content": content}
-        if each.get("toolCalls"):
-            message["tool_calls"] = each["toolCalls"]
-        if role == "tool":
-            message["tool_call_id"] = each.get("toolCallId")
-        made.append(message)
-    return _without_own_calls(made, {str(tool.get("name")) for tool in wanted.tools})
-
-
-def _without_own_calls(
-    messages: Sequence[Mapping[str, Any]], names: set[str]
-) -> list[Mapping[str, Any]]:
-    """Return the messages without calls of the assistant's own tools, which a page sends back with
-    their results: the turn that made them has answered from them."""
-    made: list[Mapping[str, Any]] = []
-    dropped: set[Any] = set()
-    for each in messages:
-        calls = each.get("tool_calls")
-        if isinstance(calls, list):
-            mine = [call for call in calls if _name_of(call) in names]
-            dropped |= {_id_of(call) for call in calls if _name_of(call) not in names}
-            each = {**each, "tool_calls": mine}
-            if not mine and not each.get("content"):
-                continue
-        if each.get("role") == "tool" and str(each.get("tool_call_id")) in dropped:
-            continue
-        made.append(each)
-    return made
-
-
-def _name_of(call: Any) -> str:
-    function = call.get("function") if isinstance(call, Mapping) else None
-    return str(function.get("name")) if isinstance(function, Mapping) else ""
-
-
-def _id_of(call: Any) -> str:
-    return str(call.get("id")) if isinstance(call, Mapping) else ""
-
-
-def _run_content(parts: Sequence[Any], path: str) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
-    for n, part in enumerate(parts):
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if kind == "text":
-            made.append({"type": "text", "text": part.get("text")})
-        elif kind in ("image", "document"):
-            source = part.get("source")
-            value = source.get("value") if isinstance(source, Mapping) else None
-            if not isinstance(source, Mapping) or not isinstance(value, str):
-                raise WrongRequest(f"{path}[{n}].source: should have a value")
-            media = str(source.get("mimeType") or "")
-            url = f"data:{media};base64,{value}" if source.get("type") == "data" else value
-            media = "image/" if kind == "image" else media
-            made.append(_as_file({"url": url, "mediaType": media}, f"{path}[{n}]"))
-        else:
-            raise Refused(
-                "unsupported_value",
-                f"{path}[{n}].type: offered are 'text', 'image' and 'document'",
-            )
-    return made

@@ -1,0 +1,57 @@
+"""The answer to one model request as it arrives: a fold over its deltas. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from groundhook.core.ports import (
+    Delta,
+    Finished,
+    Notice,
+    ReasoningDelta,
+    TextDelta,
+    ToolDelta,
+)
+from groundhook.host.tools.toolbox import parse_arguments
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The part of the answer to one model request that has arrived."""
+
+    text: str = ""
+    calls: tuple[ToolDelta, ...] = ()
+    thought: bool = False
+    finished: Finished | None = None
+
+
+def step(draft: Draft, delta: Delta) -> Draft:
+    """Return the draft with one more delta. The pieces of a tool call are joined by its index."""
+    match delta:
+        case TextDelta(text):
+            return replace(draft, text=draft.text + text)
+        case Notice():
+            return draft
+        case ReasoningDelta():
+            return draft if draft.thought else replace(draft, thought=True)
+        case ToolDelta():
+            calls = {call.index: call for call in draft.calls}
+            old = calls.get(delta.index, ToolDelta(delta.index))
+            calls[delta.index] = ToolDelta(
+                delta.index,
+                old.id or delta.id,
+                old.name or delta.name,
+                old.arguments + delta.arguments,
+            )
+            return replace(draft, calls=tuple(calls[index] for index in sorted(calls)))
+        case Finished():
+            return replace(draft, finished=delta)
+
+
+def arguments_for_event(arguments: str) -> dict[str, object]:
+    """Return the arguments for an event: a JSON object as it is, anything else as the text of one
+    key."""
+    try:
+        return parse_arguments(arguments)
+    except ValueError:
+        return {"arguments": arguments}
