@@ -78,6 +78,10 @@ class Place:
         return ":".join(parts)
 
 
+# The logger of what the host waits for, which commands show: they would seem to hang.
+WAITS = "groundhook.waits"
+
+
 class HostError(Exception):
     """Base of every deliberate error: a problem outside the code of the host.
 

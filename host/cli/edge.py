@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from groundhook.core.errors import HostError
+from groundhook.core.errors import WAITS, HostError
 from groundhook.core.exception_groups import errors_in
 from groundhook.host.cli.report import Report
 
@@ -46,12 +46,28 @@ def execute_without_loop(work: Callable[[], int], report: Report, *, debug: bool
     """Run `work` without an event loop and return the exit code of the process."""
     # Without --debug nothing is logged: every error is reported below, in one line.
     logging.basicConfig(level=logging.INFO if debug else logging.CRITICAL + 1, stream=sys.stderr)
+    if not debug:
+        _show_waits(report)
     try:
         code = work()
         sys.stdout.flush()  # here, where a failure to write is still reported
     except BaseException as exc:  # noqa: BLE001 - the outermost edge: nothing is above it
         return _report_errors(list(errors_in(exc)), report, debug=debug)
     return code
+
+
+def _show_waits(report: Report) -> None:
+    """Show what the command waits for: it would seem to hang."""
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            from groundhook.core.types.events import Warned
+
+            report.warned(Warned(code="waiting", message=record.getMessage()))
+
+    waits = logging.getLogger(WAITS)
+    waits.handlers, waits.propagate = [Shown(logging.WARNING)], False
+    waits.setLevel(logging.WARNING)
 
 
 def print_text(text: str) -> int:

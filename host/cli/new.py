@@ -47,15 +47,14 @@ def _next_commands(app: Path, id: str) -> list[str]:
     """Return the next commands to type, each with its effect."""
     where = "" if app == Path() else f" --app {shlex.quote(str(app))}"
     documents = shlex.quote(str(app / "assistants" / id.replace(".", "/") / "docs"))
+    add = f"groundhook kb add agents.{id}.{id.rpartition('.')[2]} {documents}{where}"
+    ask = f'groundhook chat {id} "How do I add documents?"{where}'
     lines = (
-        (
-            f"groundhook kb add agents.{id}.{id.rpartition('.')[2]} {documents}{where}",
-            "read its documents",
-        ),
-        (f'groundhook chat {id} "How do I add documents?"{where}', "ask it"),
+        (f"{add} && {ask}", "read its documents, and ask"),
         (f"groundhook types{where}", "declare for your editor what a hook may use"),
         (f"groundhook check {id}{where}", "find mistakes; types need the extra authoring"),
         (f"groundhook test {id}{where}", "run its tests"),
     )
-    width = max(len(line) for line, _ in lines)
+    # The first one is longer than the others, which stay narrow.
+    width = max(len(line) for line, _ in lines[1:])
     return [f"{line:<{width}}   # {what}" for line, what in lines]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from groundhook.core.errors import SourceNotConfigured, StorageError
+from groundhook.core.errors import WAITS, SourceNotConfigured, StorageError
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.workers import interpreter
 from groundhook.handlers.kb.embed import HashEmbedder
@@ -441,7 +442,7 @@ HELD = """
 import os
 from groundhook.handlers.kb.embedded import worker
 worker._END_S = {end_s}
-worker.Requests.close = lambda requests: os.read(os.open({gate!r}, os.O_RDONLY), 1)
+worker.WorkerRequests.close = lambda requests: os.read(os.open({gate!r}, os.O_RDONLY), 1)
 """
 
 
@@ -478,6 +479,24 @@ async def test_a_question_waits_for_a_worker_that_is_ending_and_starts_the_next_
         await kb.put("docs", MADE, document("new", 3))
     assert len(started) == 1
     assert next(looks) > 4
+
+
+async def test_a_question_that_waits_for_another_process_says_so_once(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _ending(state, tmp_path / "gate", end_s=60)
+    said: list[str] = []
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+            (tmp_path / "gate").write_bytes(b".")
+
+    monkeypatch.setattr(embedded, "_TELL_S", 0.0)
+    monkeypatch.setattr(logging.getLogger(WAITS), "handlers", [Shown()])
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new", 3))
+    assert said == ["waiting for the knowledge base's worker, which another process started"]
 
 
 async def test_a_worker_that_does_not_end_by_itself_is_ended(state: Path, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import logging
+import math
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +22,7 @@ import anyio
 import anyio.to_thread
 import portalocker
 
-from groundhook.core.errors import StorageError, WorkerDied
+from groundhook.core.errors import WAITS, StorageError, WorkerDied
 from groundhook.core.types.fields import Scalar
 from groundhook.core.types.filters import Filter, dumped
 from groundhook.core.workers import WorkerConnection, interpreter
@@ -52,6 +54,9 @@ _STARTS = 3  # attempts, when workers are killed before they listen
 _PAGE = 1000  # documents that are listed at once
 _PATIENCE_S = 30.0  # how long a worker that holds the folder may take to listen or to end
 _LOOK_S = 0.02
+_TELL_S = 1.0  # how long it waits in silence
+
+waits = logging.getLogger(WAITS)
 
 
 class KBClient:
@@ -307,10 +312,13 @@ class KBClient:
 
     async def _find_or_start(self) -> WorkerConnection:
         connection = await self._connect()
-        killed = 0
+        killed, tell_at = 0, anyio.current_time() + _TELL_S
         with anyio.move_on_after(_PATIENCE_S):
             while connection is None:
                 if self._is_held():  # by a worker that is about to listen, or that is ending
+                    if anyio.current_time() >= tell_at:
+                        tell_at = math.inf
+                        waits.warning("waiting for %s, which another process started", _NAME)
                     await anyio.sleep(_LOOK_S)
                     connection = await self._connect()
                     continue
