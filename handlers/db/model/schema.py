@@ -215,7 +215,7 @@ def route(schema: Schema, name: str, schemas: Mapping[str, Schema]) -> Route | N
     while rest not in here.fields:
         head, _, rest = rest.partition(".")
         relation = here.relations.get(head)
-        if relation is None or not schemas.keys() >= set(relation.models):
+        if relation is None or any(model not in schemas for model in relation.models):
             return None
         hops.append(relation)
         here = schemas[relation.model]

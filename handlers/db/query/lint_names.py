@@ -77,7 +77,7 @@ def _furthest(here: Schema, name: str, schemas: Mapping[str, Schema]) -> tuple[S
     while "." in name:
         head, _, rest = name.partition(".")
         relation = here.relations.get(head)
-        if relation is None or not schemas.keys() >= set(relation.models):
+        if relation is None or any(model not in schemas for model in relation.models):
             break
         here, name = schemas[relation.model], rest
     return here, name
