@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.serialisation import Headers, WebAddress
 
 
@@ -243,24 +243,24 @@ class TraceSettings(Value):
 class AppKeys(Value):
     """Keys of `agent/agent.yml` for the whole app. Add a new one here."""
 
-    database: DatabaseSettings = DatabaseSettings()
+    database: DatabaseSettings = defaults_of(DatabaseSettings)
     databases: dict[str, DatabaseSettings] = Field(
         default={}, description="More databases, by the name that models have as `connection`"
     )
-    qdrant: QdrantSettings = QdrantSettings()
-    kb_storage: KBStorageSettings = KBStorageSettings()
+    qdrant: QdrantSettings = defaults_of(QdrantSettings)
+    kb_storage: KBStorageSettings = defaults_of(KBStorageSettings)
     embedders: dict[str, EmbedderSettings] = Field(
         default={}, description="Embedding services by name"
     )
-    memory: MemorySettings = MemorySettings()
-    store: StoreSettings = StoreSettings()
+    memory: MemorySettings = defaults_of(MemorySettings)
+    store: StoreSettings = defaults_of(StoreSettings)
     state: str = Field(
         default=".groundhook",
         min_length=1,
         description="Folder for shards, SQLite files and compiled hooks",
     )
-    trace: TraceSettings = TraceSettings()
-    turns: TurnsSettings = TurnsSettings()
+    trace: TraceSettings = defaults_of(TraceSettings)
+    turns: TurnsSettings = defaults_of(TurnsSettings)
     turn_timeout_ms: int = Field(
         default=120000, ge=1, description="Longest turn, without the time it waits"
     )

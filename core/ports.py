@@ -21,6 +21,7 @@ from groundhook.core.settings import (
     SearchSettings,
     UsesSettings,
 )
+from groundhook.core.types.base import defaults_of
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.delegation import DelegateAnswer, DelegateRequest, Outline
 from groundhook.core.types.model_spec import ModelSpec
@@ -145,7 +146,7 @@ class SourceResult:
     facets: Mapping[str, tuple[FacetCount, ...]] | None = None
     graph_nodes: tuple[GraphNode, ...] | None = None
     dsl: dict[str, Any] | None = None
-    account: SearchAccount = SearchAccount()
+    account: SearchAccount = defaults_of(SearchAccount)
 
 
 Found = SourceResult  # the name that plug-ins import, kept for them
@@ -290,7 +291,7 @@ class ModelCall:
     temperature: float | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
-    sampling: Sampling = Sampling()
+    sampling: Sampling = defaults_of(Sampling)
     tool_choice: str | Mapping[str, Any] | None = None
     user: str = ""
     reply: JsonReply | Literal["json"] | None = None
@@ -329,7 +330,7 @@ class Finished:
 
     finish_reason: str
     model: str = ""
-    usage: Usage = Usage()
+    usage: Usage = defaults_of(Usage)
 
 
 @dataclass(frozen=True)

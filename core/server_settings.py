@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundhook.core.types.base import MOST_ENTRIES, Value
+from groundhook.core.types.base import MOST_ENTRIES, Value, defaults_of
 from groundhook.core.types.serialisation import WebAddress
 
 ServerScope = Literal["chat", "search", "chats", "author", "kb", "metrics", "admin"]
@@ -62,7 +62,7 @@ class JWTSettings(Value):
     algorithms: tuple[str, ...] = Field(
         default=(), description="Accepted signatures (none: RS256 and ES256; HS256 with `secret`)"
     )
-    claims: ClaimSettings = ClaimSettings()
+    claims: ClaimSettings = defaults_of(ClaimSettings)
     cache_s: float = Field(
         default=600.0, ge=1, description="Seconds for which a fetched key set is used"
     )
@@ -261,14 +261,14 @@ class ServerSettings(Value):
         description="Whether the workbench may write tests into assistants' folders, for authors at"
         " this machine",
     )
-    openai: OpenAISettings = OpenAISettings()
-    mcp: MCPServerSettings = MCPServerSettings()
-    chats: ChatsSettings = ChatsSettings()
-    page: ServedPageSettings = ServedPageSettings()
-    auth: AuthSettings = AuthSettings()
-    allow: AllowSettings = AllowSettings()
-    limits: LimitSettings = LimitSettings()
-    streams: StreamSettings = StreamSettings()
+    openai: OpenAISettings = defaults_of(OpenAISettings)
+    mcp: MCPServerSettings = defaults_of(MCPServerSettings)
+    chats: ChatsSettings = defaults_of(ChatsSettings)
+    page: ServedPageSettings = defaults_of(ServedPageSettings)
+    auth: AuthSettings = defaults_of(AuthSettings)
+    allow: AllowSettings = defaults_of(AllowSettings)
+    limits: LimitSettings = defaults_of(LimitSettings)
+    streams: StreamSettings = defaults_of(StreamSettings)
     drain_s: float = Field(
         default=10.0,
         ge=0,

@@ -23,7 +23,7 @@ from groundhook.core.source_settings import (
     Sources,
     WebSettings,
 )
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.markers import usable_format
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.search import RerankOptions, RerankProvider, SearchType
@@ -164,18 +164,18 @@ class SearchOptions(Value):
 class SearchSettings(Sources):
     """All settings of searches."""
 
-    web: WebSettings = WebSettings()
-    kb: KBSettings = KBSettings()
-    db: DBSettings = DBSettings()
-    keyword: KeywordSettings = KeywordSettings()
+    web: WebSettings = defaults_of(WebSettings)
+    kb: KBSettings = defaults_of(KBSettings)
+    db: DBSettings = defaults_of(DBSettings)
+    keyword: KeywordSettings = defaults_of(KeywordSettings)
     query: QuerySettings = Field(
         default=QuerySettings(), validation_alias=AliasChoices("query", "querydsl", "query_dsl")
     )
-    rewrite: RewriteSettings = RewriteSettings()
-    rerank: RerankSettings = RerankSettings()
-    citation: CitationSettings = CitationSettings()
-    weights: WeightSettings = WeightSettings()
-    options: SearchOptions = SearchOptions()
+    rewrite: RewriteSettings = defaults_of(RewriteSettings)
+    rerank: RerankSettings = defaults_of(RerankSettings)
+    citation: CitationSettings = defaults_of(CitationSettings)
+    weights: WeightSettings = defaults_of(WeightSettings)
+    options: SearchOptions = defaults_of(SearchOptions)
 
 
 class UsesSettings(Value):
@@ -257,7 +257,7 @@ class HookSettings(Value):
     """Hooks: their limits, and whether a failed one ends the turn."""
 
     on_error: Literal["fail", "continue"] = "fail"
-    limits: HookLimits = HookLimits()
+    limits: HookLimits = defaults_of(HookLimits)
     create: str = Field(
         default="",
         description="File with Create, such as `src/create.ts` or `a.ts:Create`; empty: index.ts",
@@ -341,7 +341,7 @@ class AvailableServers(ListSection):
             description='MCP servers: "id", {id: [tools]}, or {server_id, tools, resources}',
         )
     )
-    options: ToolLoop = ToolLoop()
+    options: ToolLoop = defaults_of(ToolLoop)
 
 
 _Saying = str | Mapping[str, str]
@@ -419,19 +419,19 @@ class Settings(Value):
     prompt_preset: str = ""
     disable_global_prompts: bool = False
     locale: str = "en"
-    options: ModelSettings = ModelSettings()
-    uses: UsesSettings = UsesSettings()
-    search: SearchSettings = SearchSettings()
-    hooks: HookSettings = HookSettings()
-    kb: AvailableCollections = AvailableCollections()
-    db: AvailableModels = AvailableModels()
-    mcp: AvailableServers = AvailableServers()
+    options: ModelSettings = defaults_of(ModelSettings)
+    uses: UsesSettings = defaults_of(UsesSettings)
+    search: SearchSettings = defaults_of(SearchSettings)
+    hooks: HookSettings = defaults_of(HookSettings)
+    kb: AvailableCollections = defaults_of(AvailableCollections)
+    db: AvailableModels = defaults_of(AvailableModels)
+    mcp: AvailableServers = defaults_of(AvailableServers)
     tools: tuple[Annotated[str | dict[str, Any], BeforeValidator(_check_toolkit_entry)], ...] = (
         Field(
             default=(),
             description='Toolkits: "id", {id: [tools]}, or {toolkit, tools, scopes, when, as}',
         )
     )
-    http: HttpSettings = HttpSettings()
-    history: HistorySettings = HistorySettings()
-    messages: MessageSettings = MessageSettings()
+    http: HttpSettings = defaults_of(HttpSettings)
+    history: HistorySettings = defaults_of(HistorySettings)
+    messages: MessageSettings = defaults_of(MessageSettings)

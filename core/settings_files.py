@@ -8,7 +8,7 @@ from pydantic import Field
 
 from groundhook.core.app_settings import AppKeys
 from groundhook.core.settings import HookSettings, Settings
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 
 
 class AppHookSettings(HookSettings):
@@ -22,7 +22,7 @@ class AppHookSettings(HookSettings):
 class AgentFile(Settings, AppKeys):
     """The content of `agent/agent.yml`: settings of the app, and defaults for every assistant."""
 
-    hooks: AppHookSettings = AppHookSettings()
+    hooks: AppHookSettings = defaults_of(AppHookSettings)
     server: Any = Field(default=None, description="The HTTP server: `ServedAgentFile` has its keys")
 
 
@@ -47,7 +47,7 @@ class PackageFile(Settings):
         default=None,
         description="[{role, content}], or {preset: [{role, content}]}; else prompts.yml",
     )
-    connector_options: ConnectorChoice = ConnectorChoice()
+    connector_options: ConnectorChoice = defaults_of(ConnectorChoice)
     capabilities: Any = Field(default=None, description="What it can do, for people and clients")
     type: str = ""
     avatar: str = ""

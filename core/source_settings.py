@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.serialisation import DeclaredHost, VariableName, WebAddress
 
 
@@ -89,15 +89,15 @@ class WebSettings(Switched):
         le=10,
         description="Number of first results whose pages are read",
     )
-    pages: PageSettings = PageSettings()
+    pages: PageSettings = defaults_of(PageSettings)
     retries: int = Field(
         default=1,
         ge=0,
         le=5,
         description="Retries after a temporary failure, within the deadline",
     )
-    breaker: BreakerSettings = BreakerSettings()
-    cache: WebCacheSettings = WebCacheSettings()
+    breaker: BreakerSettings = defaults_of(BreakerSettings)
+    cache: WebCacheSettings = defaults_of(WebCacheSettings)
 
 
 class KBSettings(Switched):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from groundhook.core.ports import Scope, WebClient
+from groundhook.core.types.base import defaults_of
 from groundhook.core.types.tools import Tool
 from groundhook.core.types.turn import Message, Usage
 from groundhook.core.types.uses import JsonReply
@@ -92,7 +93,7 @@ class ModelReply:
     data: Any = None
     model: str = ""
     finish_reason: str = ""
-    usage: Usage = Usage()
+    usage: Usage = defaults_of(Usage)
 
 
 class Models(Protocol):

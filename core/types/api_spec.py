@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import AfterValidator, AliasChoices, Field, ValidationInfo, field_validator
 
 from groundhook.core.errors import NotPermitted, UsageError, suggestion
-from groundhook.core.types.base import Few, Value
+from groundhook.core.types.base import Few, Value, defaults_of
 from groundhook.core.types.serialisation import DeclaredHost, Headers, web_address
 
 IDENTITY = ("user_id", "team_id", "tenant_id")  # a request without that id is refused
@@ -71,7 +71,7 @@ class ApiSpec(Value):
     items: str = Field(
         default="", description="Path of the list in the answer, such as `data.rows`; empty: all"
     )
-    fields: ApiFields = ApiFields()
+    fields: ApiFields = defaults_of(ApiFields)
     max_results: int = Field(default=10, ge=1, le=1000, description="Maximum items of one answer")
     timeout_ms: int = Field(
         default=5000, ge=1, description="Deadline of the request with its redirects"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.events import Cited
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.turn import Message, Usage
@@ -73,7 +73,7 @@ class AgentAsk(Value):
         validation_alias=AliasChoices("agent", "agent_id", "assistant", "assistant_id")
     )
     messages: tuple[Message, ...]
-    options: AgentOptions = AgentOptions()
+    options: AgentOptions = defaults_of(AgentOptions)
 
 
 class ModelAsk(Value):
@@ -81,7 +81,7 @@ class ModelAsk(Value):
 
     connector: str
     messages: tuple[Message, ...]
-    options: ModelOptions = ModelOptions()
+    options: ModelOptions = defaults_of(ModelOptions)
 
 
 class AgentResult(Value):
@@ -94,7 +94,7 @@ class AgentResult(Value):
     data: Any = Field(default=None, description="`data` that its Next hook returned")
     metadata: dict[str, Any] = Field(default={}, description="`metadata` that its hooks returned")
     finish_reason: str = Field(default="", description="`stopped`: `onChunk` returned false")
-    usage: Usage = Usage()
+    usage: Usage = defaults_of(Usage)
     error: str | None = None
 
 
@@ -107,7 +107,7 @@ class ModelResult(Value):
     model: str = ""
     finish_reason: str = Field(default="", description="`stopped`: `onChunk` returned false")
     tool_calls: tuple[dict[str, Any], ...] = Field(default=(), description="{id, name, arguments}")
-    usage: Usage = Usage()
+    usage: Usage = defaults_of(Usage)
     error: str | None = None
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from groundhook.core.types.base import FewOf, Value
+from groundhook.core.types.base import FewOf, Value, defaults_of
 from groundhook.core.types.events import Cited, Claims, Failed, Verdict, Warned
 from groundhook.core.types.search import Certainty, Item, Origin, SearchAccount, SourceType
 from groundhook.core.types.turn import Identity, Message, Usage
@@ -129,9 +129,9 @@ class KeptAnswer(Value):
     metadata: dict[str, Any] = {}
     finish_reason: str = ""
     grounded: bool | None = None
-    claims: Claims = Claims()
+    claims: Claims = defaults_of(Claims)
     certainty: Certainty | None = None
-    usage: Usage = Usage()
+    usage: Usage = defaults_of(Usage)
     timings: dict[str, float] = {}
     warnings: tuple[Warned, ...] = ()
     errors: tuple[Failed, ...] = ()

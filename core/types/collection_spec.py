@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.fields import FieldType
 from groundhook.core.types.filters import DOCUMENT, WORDS
 from groundhook.core.types.turn import Identity
@@ -181,10 +181,10 @@ class CollectionSpec(Value):
     id: str = ""
     name: str = ""
     description: str = ""
-    embedding: EmbeddingSpec = EmbeddingSpec()
-    analyser: AnalyserSpec = AnalyserSpec()
-    chunk: ChunkSpec = ChunkSpec()
-    rows: RowSpec = RowSpec()
+    embedding: EmbeddingSpec = defaults_of(EmbeddingSpec)
+    analyser: AnalyserSpec = defaults_of(AnalyserSpec)
+    chunk: ChunkSpec = defaults_of(ChunkSpec)
+    rows: RowSpec = defaults_of(RowSpec)
     fields: dict[str, FieldSpec] = Field(
         default={}, description="Fields of documents from front matter and columns, by name"
     )
@@ -192,15 +192,15 @@ class CollectionSpec(Value):
         default="",
         description="Field or column with the tenant of a document",
     )
-    entities: EntitySpec = EntitySpec()
+    entities: EntitySpec = defaults_of(EntitySpec)
     graph: bool = False
     threshold: float | None = Field(default=None, ge=0, le=1)
     schemes: tuple[str, ...] = Field(
         default=(),
         description="Schemes that addresses of its documents may have, besides http and https",
     )
-    permission: PermissionSpec = PermissionSpec()
-    storage: StorageSpec = StorageSpec()
+    permission: PermissionSpec = defaults_of(PermissionSpec)
+    storage: StorageSpec = defaults_of(StorageSpec)
 
     @field_validator("fields")
     @classmethod

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.serialisation import Headers, WebAddress
 
@@ -97,7 +97,7 @@ class ConnectorSpec(Value):
         min_length=1,
         description="`openai`, `anthropic`, `extractive`, `scripted`, or the type of a plug-in",
     )
-    options: ConnectorOptions = ConnectorOptions()
+    options: ConnectorOptions = defaults_of(ConnectorOptions)
     capabilities: Capabilities = {}
     price: Price | None = Field(
         default=None,

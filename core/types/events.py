@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.search import (
     Certainty,
     ComputedBy,
@@ -358,7 +358,7 @@ class StreamEnd(_Event):
             " earlier one; null: this turn gave it none, or the answer is empty or failed"
         ),
     )
-    claims: Claims = Claims()
+    claims: Claims = defaults_of(Claims)
     certainty: Certainty | None = Field(
         default=None,
         description=(
@@ -366,7 +366,7 @@ class StreamEnd(_Event):
             " although sources were asked; null: no source was asked, or none that it cites judges"
         ),
     )
-    usage: Usage = Usage()
+    usage: Usage = defaults_of(Usage)
     timings: dict[str, float] = Field(default={}, description="Milliseconds of each step")
 
 

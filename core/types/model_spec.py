@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.model_options import DatabaseModelOptions, PermissionColumns
 
 _Type = Literal[
@@ -265,7 +265,7 @@ class ModelSpec(Value):
     columns: tuple[ColumnSpec, ...]
     relations: dict[str, RelationSpec] = {}
     indexes: tuple[IndexSpec, ...] = ()
-    option: DatabaseModelOptions = DatabaseModelOptions()
+    option: DatabaseModelOptions = defaults_of(DatabaseModelOptions)
     values: tuple[dict[str, Any], ...] = ()
     imported: tuple[str, ...] = Field(
         default=(),

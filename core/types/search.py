@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from groundhook.core.errors import UsageError
-from groundhook.core.types.base import FewOf, Value
+from groundhook.core.types.base import FewOf, Value, defaults_of
 from groundhook.core.types.filters import parse_filter
 from groundhook.core.types.query_language import Aggregate, Group, Order, Wheres
 
@@ -322,7 +322,7 @@ class Table(Value):
     total: int = 0
     total_is: TotalIs = "exact"
     whole: bool = False
-    account: SearchAccount = SearchAccount()
+    account: SearchAccount = defaults_of(SearchAccount)
 
 
 class Row(Value):

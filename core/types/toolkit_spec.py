@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from pydantic import Field
 
 from groundhook.core.errors import UnknownName
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.collection_spec import PermissionSpec
 from groundhook.core.types.turn import Message
 
@@ -25,7 +25,7 @@ class ToolkitSettings(Value):
     type: str = Field(
         min_length=1, description="`learning`, `catalogue`, `documents`, `memory`, or a plug-in's"
     )
-    permission: PermissionSpec = PermissionSpec()
+    permission: PermissionSpec = defaults_of(PermissionSpec)
     deadline_ms: int | None = Field(
         default=None, ge=1, description="Deadline of one call (default: the tool's own)"
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StrictBool, model_validator
 
-from groundhook.core.types.base import FEW, Few, Several, Value
+from groundhook.core.types.base import FEW, Few, Several, Value, defaults_of
 from groundhook.core.types.search import Certainty, SearchType
 from groundhook.core.types.tools import ToolOutcome
 
@@ -33,7 +33,7 @@ class Identity(Value):
     team_id: str = ""
     tenant_id: str = ""
     scope: str = ""
-    constraints: Constraints = Constraints()
+    constraints: Constraints = defaults_of(Constraints)
 
 
 class Client(Value):
@@ -118,7 +118,7 @@ class TurnOptions(Value):
     referer: str = ""
     accept: str = ""
     chat_id: str = ""
-    client: Client = Client()
+    client: Client = defaults_of(Client)
     metadata: dict[str, Any] = {}
 
 
@@ -220,7 +220,7 @@ class Completion(Value):
     content: str = ""
     model: str = ""
     finish_reason: str = ""
-    usage: Usage = Usage()
+    usage: Usage = defaults_of(Usage)
     tool_calls: tuple[dict[str, Any], ...] = ()
 
 

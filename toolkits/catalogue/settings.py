@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.serialisation import Headers, WebAddress
 from groundhook.core.types.sync import SyncSettings
 from groundhook.core.types.toolkit_spec import ToolkitSettings
@@ -57,14 +57,14 @@ class CatalogueSource(Value):
 class CatalogueSettings(ToolkitSettings):
     """The file of a toolkit of type `catalogue`."""
 
-    collections: CatalogueCollections = CatalogueCollections()
+    collections: CatalogueCollections = defaults_of(CatalogueCollections)
     source: CatalogueSource | tuple[CatalogueSource, ...] = Field(
         description=(
             "A portal or a file; a list of them makes one catalogue, in which a dataset of several"
             " portals is that of the first"
         )
     )
-    sync: SyncSettings = SyncSettings()
+    sync: SyncSettings = defaults_of(SyncSettings)
     limit: int = Field(
         default=10, ge=1, le=100, description="Results of a call that names no limit"
     )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.toolkit_spec import ToolkitSettings
 
 IdentityField = Literal["user_id", "team_id", "tenant_id"]
@@ -81,8 +81,8 @@ class DocumentsSettings(ToolkitSettings):
 
     type: Literal["documents"]
     source: DocumentsSource
-    ranker: RankerSettings = RankerSettings()
-    identity: DocumentsIdentity = DocumentsIdentity()
+    ranker: RankerSettings = defaults_of(RankerSettings)
+    identity: DocumentsIdentity = defaults_of(DocumentsIdentity)
     collection: str = Field(
         default="collection_id", description="Key of the request's metadata with the collection"
     )

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.sync import SyncSettings
 from groundhook.core.types.toolkit_spec import ToolkitSettings
 
@@ -73,10 +73,10 @@ class LearningSettings(ToolkitSettings):
         min_length=1, max_length=10, description="Collections whose documents are sections"
     )
     source: LearningSource | None = None
-    sync: SyncSettings = SyncSettings()
-    queries: QueriesSettings = QueriesSettings()
-    rerank: SectionRerankSettings = SectionRerankSettings()
-    fields: FieldNames = FieldNames()
+    sync: SyncSettings = defaults_of(SyncSettings)
+    queries: QueriesSettings = defaults_of(QueriesSettings)
+    rerank: SectionRerankSettings = defaults_of(SectionRerankSettings)
+    fields: FieldNames = defaults_of(FieldNames)
     limit: int = Field(default=10, ge=1, le=50, description="Sections of a result")
     threshold: float = Field(
         default=0.0, ge=0, le=1, description="The least similarity to a query; 0: all are compared"

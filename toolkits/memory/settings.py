@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.collection_queries import Owner
 from groundhook.core.types.fields import FieldType
 from groundhook.core.types.sync import SyncSettings
@@ -47,7 +47,7 @@ class MemoryToolkitSettings(ToolkitSettings):
         ),
     )
     source: MemorySource | None = None
-    sync: SyncSettings = SyncSettings()
+    sync: SyncSettings = defaults_of(SyncSettings)
     limit: int = Field(default=20, ge=1, le=1000, description="Previews of a search by default")
     threshold: float = Field(
         default=0.0, ge=0, le=1, description="The least score of a preview; 0: all are shown"
