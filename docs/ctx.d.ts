@@ -128,6 +128,8 @@ declare module "groundhook" {
     published: string;
     /** web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of the page */
     status: "listed" | "fetched" | null;
+    /** kb: other documents that have the very same passage */
+    also: OtherPlace[];
   }
 
   /** The place of an item's content in its document: characters `start` to `end` of the text, counted from 0. `sentences` is set if the content is a part of a chunk. */
@@ -148,6 +150,14 @@ declare module "groundhook" {
   export interface ComputedBy {
     dsl: Record<string, any>;
     rows: number;
+  }
+
+  /** Another document that has the very same passage. */
+  export interface OtherPlace {
+    title: string;
+    url: string;
+    document_id: string;
+    collection: string;
   }
 
   /** The result of a Create hook. `answer` is the answer of the turn, as a text or as messages of the assistant: nothing is searched, and no model is asked. */

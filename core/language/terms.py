@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 from functools import cache
+
+from rapidfuzz.distance import OSA
 
 from groundhook.core.language.catalogue import languages
 from groundhook.core.language.scripts import normalise, strip_accents
@@ -108,3 +111,16 @@ def _hebrew(word: str) -> str:
     if len(word) > 4 and word.endswith(("ים", "ות")):
         word = word[:-2]
     return word
+
+
+def spelt_like(word: str, others: Collection[str]) -> list[str]:
+    """Return those of `others` that differ from a word in one letter, or in two from eight letters
+    on, the nearest first; words of three letters have too many neighbours."""
+    most = 0 if len(word) < 4 else 1 if len(word) < 8 else 2
+    apart = {
+        other: OSA.distance(word, other, score_cutoff=most)
+        for other in others
+        if most and abs(len(word) - len(other)) <= most
+    }
+    near = [other for other, distance in apart.items() if distance <= most]
+    return sorted(near, key=lambda other: (apart[other], other))

@@ -332,6 +332,15 @@ class Row(Value):
     cells: tuple[str, ...] = ()
 
 
+class OtherPlace(Value):
+    """Another document that has the very same passage."""
+
+    title: str = ""
+    url: str = ""
+    document_id: str = ""
+    collection: str = ""
+
+
 class Item(Value):
     """One result of a search, immutable.
 
@@ -370,6 +379,9 @@ class Item(Value):
             "web: `listed`: `content` is the snippet of the search engine; `fetched`: a passage of"
             " the page"
         ),
+    )
+    also: tuple[OtherPlace, ...] = Field(
+        default=(), description="kb: other documents that have the very same passage"
     )
     key: str = Field(default="", exclude=True, repr=False)
     row: Row | None = Field(default=None, exclude=True, repr=False)

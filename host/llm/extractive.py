@@ -20,6 +20,7 @@ from textwrap import indent
 import anyio.lowlevel
 
 from groundhook.core.language.phrases import phrases, pleasantry
+from groundhook.core.language.terms import terms
 from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
 from groundhook.core.types.search import Certainty, Item
 from groundhook.core.types.tables import tables_of
@@ -135,6 +136,8 @@ def _join_neighbours(quotes: Sequence[Quote]) -> list[Quote]:
 def _format(quote: Quote) -> str:
     """Return a passage as a list entry, up to the space before its marker. A code fence gets a line
     of its own, since `host.search.citations.reader` does not recognise one after a bullet."""
+    if not quote.code and not quote.text:
+        return "\n".join(f"- {entry}" for entry in quote.entries) + " "
     if not quote.code:
         return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
     code = "\n\n".join(quote.entries or [quote.text])
@@ -170,7 +173,9 @@ def _abbreviate(value: str) -> str:
 
 
 def _title(item: Item) -> str:
-    return " ".join(item.title.split()).replace("**", "")
+    """Return the title of an item, with those of the documents that have the same passage."""
+    titles = dict.fromkeys([item.title, *(place.title for place in item.also)])
+    return ", ".join(" ".join(each.split()).replace("**", "") for each in titles if each.strip())
 
 
 NAME = "extractive"
@@ -219,7 +224,9 @@ def _answer(question: str, call: ModelCall) -> str:
     )
     if not candidates:  # checked first: parsing a long question takes time
         return finish([], references)
-    parts = questions.parts(question)
+    known = frozenset[str]().union(*(each.terms for each in candidates))
+    known |= frozenset(terms(" ".join(item.title for item in references)))
+    parts = [part.spelt_as(known) for part in questions.parts(question)]
     words = [extract.words(part, candidates, references) for part in parts]
     direct = call.certainty in (None, "sure")
     return finish(extract.choose(parts, candidates, words, references, direct=direct), references)

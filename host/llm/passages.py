@@ -14,11 +14,13 @@ from groundhook.core.language.terms import terms
 from groundhook.core.types.search import Item
 from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.sentences import Sentence, sentences
-from groundhook.host.llm.shape import dangling, fragment, points_elsewhere
+from groundhook.host.llm.shape import STOPS, dangling, fragment, only_points, points_elsewhere
 
 MOST_SENTENCES = 3  # of a passage that is not a list
 MOST_LENGTH = 600  # characters of a passage: beyond them it does not grow
-MOST_ROWS = 10  # of a list or table after the sentence that announces it
+MOST_ROWS = 10  # of a table
+MOST_ENTRIES = 20  # of a list, which is quoted whole
+CUT = "…"  # the last entry of a longer list
 LEAST_ROW = 0.8  # share of the score of its table's best row that another row needs
 MOST_TITLE = 8  # words of a list entry's first sentence that is the title of what follows
 GROWS = 0.5  # a neighbour with this share of the best sentence's score joins it
@@ -83,7 +85,8 @@ def candidates(references: Sequence[Item]) -> list[Candidate]:
         ]
         title = _normalize(item.title)
         found += [each for each in mine if _normalize(each.text) != title] or mine
-    return found
+    # What only points elsewhere answers nothing itself.
+    return [each for each in found if not only_points(each.text)]
 
 
 def _normalize(text: str) -> str:
@@ -105,7 +108,8 @@ def passage(
         # The column names are a better introduction than a fragment such as "and these:".
         at = max(rows, key=lambda row: scores[row])
     above = _announcement(at, found)
-    if found[at].sentence.kind in ("row", "code") or above is not None:
+    listed = found[at].sentence.kind == "entry" and _is_part_of_list(at, found)
+    if found[at].sentence.kind in ("row", "code") or above is not None or listed:
         return _quote_entry(at, above, scores, found)
     first, last = _grow(at, scores, found, [quote.whole for quote in chosen])
     rows = announced(last, found) if last == at or part.value else []
@@ -118,7 +122,12 @@ def _quote_entry(
     """Return a row, an entry or code as it is quoted. `above` is the sentence that introduces
     it."""
     columns = found[at].sentence.columns
-    least = LEAST_ROW * scores[at] if columns else 0.0  # a list is quoted whole
+    if found[at].sentence.kind == "entry":  # a list is quoted whole, and in its order
+        rows = _whole_entries(_siblings(at, found), found)
+        first = rows[0] if above is None else above
+        quote = _quote(first, first, rows, scores[at], found)
+        return quote if above is not None else replace(quote, text="")
+    least = LEAST_ROW * scores[at] if columns else 0.0
     best = sorted(
         [row for row in _siblings(at, found) if scores[row] >= least],
         key=lambda row: (row != at, -scores[row], row),
@@ -136,6 +145,9 @@ def _quote(
 ) -> Quote:
     text = " ".join(candidate.text for candidate in found[first : last + 1])
     start, end = found[first], found[rows[-1] if rows else last]
+    lines = _lines(rows, found)
+    if rows and end.sentence.kind == "entry" and _siblings(rows[-1], found)[-1] > rows[-1]:
+        lines += (CUT,)
     return Quote(
         start.item,
         start.place,
@@ -144,7 +156,7 @@ def _quote(
         end.sentence,
         text,
         score,
-        _lines(rows, found),
+        lines,
         code=end.sentence.kind == "code",
     )
 
@@ -254,7 +266,25 @@ def announced(at: int, found: Sequence[Candidate]) -> list[int]:
     listed = first.sentence.kind == "code" or (
         first.sentence.kind != "prose" and candidate.sentence.kind == "prose"
     )
-    return _siblings(at + 1, found)[:MOST_ROWS] if next_to and listed else []
+    if not (next_to and listed):
+        return []
+    below = _siblings(at + 1, found)
+    is_list = first.sentence.kind == "entry"
+    return _whole_entries(below, found) if is_list else below[:MOST_ROWS]
+
+
+def _whole_entries(places: Sequence[int], found: Sequence[Candidate]) -> list[int]:
+    """Return the first entries of a list with all of their sentences."""
+    blocks = list(dict.fromkeys(found[place].sentence.block for place in places))[:MOST_ENTRIES]
+    return [place for place in places if found[place].sentence.block in blocks]
+
+
+def _is_part_of_list(at: int, found: Sequence[Candidate]) -> bool:
+    """Return whether an entry is less than a sentence and belongs to a list, so that it says
+    something only together with the others."""
+    entry = found[at]
+    stops = entry.text.rstrip("\"'”’)*_`]").endswith(STOPS)
+    return not stops and len(_siblings(at, found)) > 1
 
 
 def _siblings(at: int, found: Sequence[Candidate]) -> list[int]:

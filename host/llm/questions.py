@@ -5,9 +5,10 @@ recognises a few words of a few languages. Any other question is one part whose 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from groundhook.core.language.terms import terms
+from groundhook.core.language.terms import spelt_like, terms
 
 MOST_PARTS = 3
 
@@ -64,18 +65,28 @@ _BACK = re.compile(
 @dataclass(frozen=True)
 class QuestionPart:
     """One question. `subject` has the terms of X when the question is "what is X"; `about` has the
-    terms of the first part when this part refers back to it ("and how is it …")."""
+    terms of the first part when this part refers back to it ("and how is it …"). `respelt` has
+    terms that the sources spell otherwise."""
 
     text: str
     number: bool = False
     value: bool = False
     subject: frozenset[str] = frozenset()
     about: frozenset[str] = frozenset()
+    respelt: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def wanted(self) -> frozenset[str]:
         """The terms that an answer should contain."""
-        return frozenset(terms(_NUMBER.sub(" ", self.text))) | self.about
+        own = (self.respelt.get(term, term) for term in terms(_NUMBER.sub(" ", self.text)))
+        return frozenset(own) | self.about
+
+    def spelt_as(self, known: frozenset[str]) -> QuestionPart:
+        """Return the part with each term that is not among the known ones as the one that is spelt
+        most like it, as the search reads it."""
+        near = {term: spelt_like(term, known) for term in self.wanted - known}
+        respelt = {term: others[0] for term, others in near.items() if others}
+        return replace(self, respelt=respelt) if respelt else self
 
 
 def parts(question: str) -> tuple[QuestionPart, ...]:

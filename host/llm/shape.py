@@ -18,10 +18,15 @@ _DANGLING = re.compile(
     r"הוא|היא|הם|הן|זה|זו|זאת|لكن|هو|هي|هذا|هذه)\b|^(?:\S+ ){1,4}(?:also|too|auch|aussi|también)\b",
     re.I,
 )
-_ELSEWHERE = re.compile(
+_POINTS = re.compile(
     r"^\W*(?:see|cf\.?|siehe|vgl\.?|voir|v[eé]ase|refer to|read (?:on|more)|more"
     r" (?:on|about|in)|for (?:more|details))\b"
-    r"|\((?:see|siehe|voir|v[eé]ase)\b[^()]*\)\W*$|\bas follows\b\W*$|\b(?:see|shown|listed)"
+    r"|^\W*(?:for|für|pour|para)\b[^,.!?]{1,120},? (?:please )?"
+    r"(?:see|refer to|siehe|voir|v[eé]ase)\b",
+    re.I,
+)
+_ELSEWHERE = re.compile(
+    r"\((?:see|siehe|voir|v[eé]ase)\b[^()]*\)\W*$|\bas follows\b\W*$|\b(?:see|shown|listed)"
     r" (?:below|above)\b\W*$",
     re.I,
 )
@@ -36,7 +41,7 @@ _ARTICLE = re.compile(
     r"^(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una)\s+|^l['’]", re.I
 )
 LEVEL = re.compile(r"[›»>/|–]")
-_STOPS = (".", "!", "…", "。", "！", "۔", "।")
+STOPS = (".", "!", "…", "。", "！", "۔", "।")
 _DIGIT = re.compile(r"\d")
 _CODE_SPAN = re.compile(r"`[^`]*`")
 _SYMBOL = re.compile(r"[(){}\[\]=<>;$#@\\_]")
@@ -63,9 +68,14 @@ def fragment(text: str) -> bool:
     return text[:1].islower() or len(terms(text)) < 3
 
 
+def only_points(text: str) -> bool:
+    """Return whether the text is nothing but a reference to another place."""
+    return _POINTS.match(text) is not None or _LINKS.search(text) is not None
+
+
 def points_elsewhere(text: str) -> bool:
-    """Return whether the text only refers to another place."""
-    return _ELSEWHERE.search(text) is not None or _LINKS.search(text) is not None
+    """Return whether the text refers to another place for what it does not say itself."""
+    return only_points(text) or _ELSEWHERE.search(text) is not None
 
 
 def _rate_alone(sentence: Sentence, part: QuestionPart, *, announces: bool) -> float:
@@ -91,7 +101,7 @@ def _rate_completeness(sentence: Sentence, part: QuestionPart, *, announces: boo
         return 0.4
     if sentence.kind == "row":
         return 1.0 if part.value or part.number else 0.5
-    if not text.rstrip("\"'”’)*_`]").endswith(_STOPS):
+    if not text.rstrip("\"'”’)*_`]").endswith(STOPS):
         return 0.8 if sentence.kind == "entry" and part.value else 0.7
     return 1.0
 

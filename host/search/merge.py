@@ -12,6 +12,7 @@ Joins parts of one passage that several searches of a turn found. Pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from groundhook.core.ports import Ranked
 from groundhook.core.settings import WeightSettings
-from groundhook.core.types.search import Extent, Item, Origin, SearchResult, Sentences
+from groundhook.core.types.search import Extent, Item, Origin, OtherPlace, SearchResult, Sentences
 from groundhook.core.types.tables import table_lines
 
 GAP = "\n…\n"  # between parts that are not adjacent
@@ -62,6 +63,8 @@ def _span_sentences(one: Sentences, other: Sentences | None) -> Sentences | None
 PRIORITY: dict[Origin, int] = {"user": 0, "hook": 1, "auto": 2}
 
 
+LEAST_SAME = 40  # characters of passages that are the same source
+_HEADING = re.compile(r"^#+ .*$", re.M)
 MOST_JUDGED_ROWS, MOST_JUDGED = 20, 4000  # rows and characters of a table, for a reranker
 
 
@@ -196,7 +199,48 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
                     dropped=f"duplicate of the {first.source} result {first.item.citation_id}"
                 )
             )
-    return Pool(tuple(sorted(kept.values(), key=_rank)), tuple(dropped))
+    entries, twins = _without_twins(sorted(kept.values(), key=_rank))
+    return Pool(tuple(entries), (*dropped, *twins))
+
+
+def _without_twins(ranked: Iterable[PoolEntry]) -> tuple[list[PoolEntry], list[PoolEntry]]:
+    """Return the entries with passages that several documents have as one, the best, which has all
+    their places; and the others, with their reason."""
+    kept: list[PoolEntry] = []
+    places: dict[str, int] = {}  # text → its place in `kept`
+    twins: list[PoolEntry] = []
+    for entry in ranked:
+        item = entry.item
+        same = _same_text(item)
+        if same not in places or _document(kept[places[same]].item) == _document(item):
+            if same:
+                places.setdefault(same, len(kept))
+            kept.append(entry)
+            continue
+        first = kept[places[same]]
+        place = OtherPlace(
+            title=item.title,
+            url=item.url,
+            document_id=item.document_id,
+            collection=item.collection,
+        )
+        both = first.item.model_copy(update={"also": (*first.item.also, place)})
+        kept[places[same]] = first._replace(item=both)
+        twins.append(entry._replace(dropped=f"the same text as {first.item.citation_id}"))
+    return kept, twins
+
+
+def _document(item: Item) -> tuple[str, str]:
+    return item.collection, item.document_id
+
+
+def _same_text(item: Item) -> str:
+    """Return what passages with the same text share: it without headings, case and line breaks; ""
+    for what is too short to be the same on purpose, and for what is no passage."""
+    if item.type != "kb":
+        return ""
+    text = " ".join(_HEADING.sub("", item.content).casefold().split())
+    return text if len(text) >= LEAST_SAME else ""
 
 
 def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:

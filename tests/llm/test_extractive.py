@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
-from groundhook.core.types.search import Certainty, Item
+from groundhook.core.types.search import Certainty, Item, OtherPlace
 from groundhook.core.types.turn import Message
 from groundhook.host.llm.extractive import ExtractiveConnector
 
@@ -333,6 +333,49 @@ async def test_a_sentence_that_only_points_elsewhere_is_not_quoted() -> None:
         quotes(await answer("Which limits of memory are there?", [source]))[0][0]
         == "Half a gigabyte of memory is the most."
     )
+
+
+async def test_sources_that_only_point_elsewhere_answer_nothing() -> None:
+    pointing = "For how to configure logging, see [the reference](x). See the guide for details."
+    text = await answer("How do I configure logging?", [item("a1b2", pointing, "Docs")])
+    assert quotes(text) == []
+    told = item("c3d4", f"{pointing} Set LOG_LEVEL (see the list of levels).", "Docs")
+    assert quotes(await answer("How do I configure logging?", [told]))[0][0].startswith("Set LOG")
+
+
+async def test_a_question_with_a_word_spelt_wrong_is_quoted_for_as_if_it_were_right() -> None:
+    source = item(
+        "a1b2",
+        "The lamp is made of brass and can be extended by a second arm. The lamp is washed by"
+        " hand. Register within thirty days for the warranty.",
+        "Lamp",
+    )
+    for question in ("How is the warranty extended?", "How is the warrenty extended?"):
+        assert "thirty days" in quotes(await answer(question, [source]))[0][0]
+
+
+async def test_a_list_is_quoted_whole_and_a_very_long_one_says_that_it_goes_on() -> None:
+    steps = [f"Step {n} turns the screw. It takes a minute." for n in range(1, 13)]
+    listed = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
+    source = item("a1b2", f"Follow these steps of the installation:\n\n{listed}", "Lamp")
+    text = await answer("Which steps does the installation have?", [source])
+    assert all(step in text for step in steps)
+    long = "\n".join(f"- color number {n}" for n in range(1, 40))
+    source = item("a1b2", f"These colors are sold:\n\n{long}", "Lamp")
+    shown = (await answer("Which colors are sold?", [source])).splitlines()
+    assert shown[-2:] == ["  - color number 20", "  - … #ref:a1b2"]
+
+
+async def test_entries_that_are_no_sentences_are_quoted_with_their_whole_list() -> None:
+    source = item("a1b2", "## Sizes\n\n- small\n- large, for adults\n- huge", "Shirts")
+    text = await answer("Which size is for adults?", [source])
+    assert text.splitlines()[-3:] == ["- small", "- large, for adults", "- huge #ref:a1b2"]
+
+
+async def test_a_passage_of_several_documents_is_quoted_once_with_all_titles() -> None:
+    both = BERLIN.model_copy(update={"also": (OtherPlace(title="Brandenburg"),)})
+    text = await answer("What is the capital of Germany?", [both])
+    assert "**Berlin, Brandenburg**" in text
 
 
 async def test_quoted_code_keeps_its_lines_and_its_marker_is_outside_of_it() -> None:

@@ -165,3 +165,44 @@ def test_a_cut_text_has_a_note(results: list[SearchResult], top: int) -> None:
     short = cut(merged, top)
     assert keys(short) == keys(merged)[:top]
     assert len(short.entries) + len(short.dropped) == len(merged.entries) + len(merged.dropped)
+
+
+SAME = "The warranty lasts two years and begins on the day of delivery."
+
+
+def passage(document: str, content: str = SAME, score: float = 0.5) -> Item:
+    return Item(
+        type="kb",
+        key=document,
+        title=document.upper(),
+        document_id=f"{document}.md",
+        collection="docs",
+        content=content,
+        score=score,
+        citation_id=f"#ref:{document}",
+    )
+
+
+def pooled_of(*items: Item) -> Pool:
+    return pool([SearchResult(type="kb", query="q", source="auto", items=items)], WEIGHTS)
+
+
+def test_one_passage_of_several_documents_is_one_source_with_all_places() -> None:
+    other = passage("c", "The lamp weighs two kilograms without its shade.")
+    loud = f"## Warranty\n\n{SAME.upper()}\n"
+    pooled = pooled_of(passage("a", score=0.6), other, passage("b", loud), passage("d"))
+    assert keys(pooled) == ["a", "c"]
+    first, second = (entry.item for entry in pooled.entries)
+    assert [(place.title, place.document_id) for place in first.also] == [
+        ("B", "b.md"),
+        ("D", "d.md"),
+    ]
+    assert second.also == ()
+    assert [entry.dropped for entry in pooled.dropped] == ["the same text as #ref:a"] * 2
+
+
+def test_short_passages_and_those_of_one_document_stay_apart() -> None:
+    short = pooled_of(passage("a", "Yes."), passage("b", "Yes."))
+    assert keys(short) == ["a", "b"]
+    twice = passage("a").model_copy(update={"key": "a2"})
+    assert keys(pooled_of(passage("a"), twice)) == ["a", "a2"]

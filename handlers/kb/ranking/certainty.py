@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
-from rapidfuzz.distance import OSA
-
 from groundhook.core.language.catalogue import all_words, language
 from groundhook.core.language.scripts import count_scripts, main_script
+from groundhook.core.language.terms import spelt_like
 from groundhook.core.types.search import Certainty
 from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
 from groundhook.handlers.kb.language import language_of, language_of_question
@@ -161,7 +160,7 @@ class _Passage:
 
     def has_alike(self, word: str) -> bool:
         """Return whether the passage has a word that is spelt like this one."""
-        return is_spelt_like_one(word.lower(), self._spelt)
+        return bool(spelt_like(word.lower(), self._spelt))
 
     @cached_property
     def _spelt(self) -> frozenset[str]:
@@ -196,11 +195,3 @@ def _is_name(word: str, at: int, typed: Sequence[str], asked: str, tokens: Seque
     if not word[:1].isupper() or (spoken is not None and spoken.nouns_capitalised):
         return word[1:] != word[1:].lower()
     return at > 0 and any(each[:1].islower() for each in typed)
-
-
-def is_spelt_like_one(word: str, others: frozenset[str]) -> bool:
-    """Return whether one of `others` differs in one letter, or in two from eight letters on; words
-    of three letters have too many neighbours."""
-    most = 0 if len(word) < 4 else 1 if len(word) < 8 else 2
-    near = (other for other in others if abs(len(word) - len(other)) <= most)
-    return any(OSA.distance(word, other, score_cutoff=most) <= most for other in near)

@@ -203,6 +203,9 @@ def _format_source(item: Item, grammar: Grammar, table: Table | None = None) -> 
     about = [f'id="{marker}"'] if plain else []
     if item.title:
         about.append(f'title="{_flatten(item.title, grammar)}"')
+    if item.also:
+        others = ", ".join(filter(None, (place.title or place.document_id for place in item.also)))
+        about.append(f'also="{_flatten(others, grammar)}"')
     if url := shared(item.url):
         about.append(f'url="{_flatten(url, grammar, "%22")}"')
     if item.published:
