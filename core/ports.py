@@ -54,6 +54,10 @@ Clock = Callable[[], datetime]
 # --------------------------------------------------------------------------------------- delegation
 
 
+# Returns the problem of an answer ("": none), at once or when awaited.
+FindProblem = Callable[[DelegateAnswer], str | Awaitable[str]]
+
+
 def accept_any(_answer: object) -> str:
     """Return no problem: every answer of the right shape is accepted."""
     return ""
@@ -72,7 +76,7 @@ class Delegates(Protocol):
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[DelegateAnswer], str] = accept_any,
+        wrong: FindProblem[DelegateAnswer] = accept_any,
         tries: int = 2,
         prompt: ModelPrompt | None = None,
     ) -> DelegateAnswer:
@@ -80,7 +84,8 @@ class Delegates(Protocol):
         `mcp:<server>[.<tool>]`).
 
         `timeout_ms` is the deadline of all `tries` together. `wrong` returns the problem of an
-        answer of the right shape ("": none); the next try receives it. `hint` names the setting of
+        answer of the right shape ("": none), at once or when awaited; the next try receives it.
+        `hint` names the setting of
         the deadline. `prompt` is what a language model gets in place of the request as JSON. Raises
         only DelegateError: the caller warns and does the step itself."""
         ...
@@ -98,7 +103,7 @@ class NoDelegates:
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[DelegateAnswer], str] = accept_any,
+        wrong: FindProblem[DelegateAnswer] = accept_any,
         tries: int = 2,
         prompt: ModelPrompt | None = None,
     ) -> DelegateAnswer:
@@ -115,8 +120,9 @@ class Scope:
 
     `identity` is that of the request, `assistant_id` the assistant ("" outside of one), `settings`
     and `uses` those of the layer that searches, `now` the clock. `warn(code, message)` sends a
-    warning; `delegates` do the steps that `uses` delegates. `partition` is the value of a
-    collection's `tenant_field` for documents of a team or user ("": those of the tenant)."""
+    warning; `delegates` do the steps that `uses` delegates. `connector` is the assistant's own
+    language model as they call it, `connector:<id>` ("": it has none). `partition` is the value of
+    a collection's `tenant_field` for documents of a team or user ("": those of the tenant)."""
 
     identity: Identity
     assistant_id: str
@@ -125,6 +131,7 @@ class Scope:
     now: Clock
     warn: Warn
     delegates: Delegates = NoDelegates()
+    connector: str = ""
     partition: str = ""
 
 

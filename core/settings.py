@@ -40,6 +40,7 @@ def _unread(hint: str) -> dict[str, Any]:
 
 
 DISABLED = "disabled"
+AUTO = "auto"  # of `uses.query`: the built-in reader, then the assistant's language model
 BY_CONNECTOR = "connector:"  # a step that a language model does: `connector:<id>`
 
 
@@ -193,9 +194,12 @@ class UsesSettings(Value):
     )
     keyword: str = Field(default="builtin", description="Chooses the words of a web search")
     query: str = Field(
-        default="builtin",
+        default=AUTO,
         validation_alias=AliasChoices("query", "querydsl", "query_dsl"),
-        description="Reads questions to databases",
+        description=(
+            "Reads questions to databases; `auto`: the built-in reader, and the assistant's own"
+            " language model for what it does not read surely"
+        ),
     )
     rerank: str = Field(
         default="builtin", description="Orders what was found; also the name of a plug-in's part"

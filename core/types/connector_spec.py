@@ -10,7 +10,8 @@ from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.serialisation import Headers, WebAddress
 
-EXTRACTIVE = "extractive"  # the type of the connector that only quotes sources
+# Types of connectors that are no language models: one quotes sources, one has fixed answers.
+EXTRACTIVE, SCRIPTED = "extractive", "scripted"
 
 
 def _make_capabilities(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """The database source: it turns a question and the caller's conditions into queries on the models,
 and records into items.
 
-The built-in reader (`handlers.db.question`) or the delegate in `uses.query` reads the question.
+The built-in reader (`handlers.db.question`), a language model (`handlers.db.by_model`) or another
+delegate in `uses.query` reads the question.
 The handler computes what the identity may read of every model of a query (`Permits`), and passes it
 with each query; `joins.row_limits` adds these limits to every statement.
 """
@@ -24,6 +25,7 @@ from groundhook.core.errors import (
     suggestion,
 )
 from groundhook.core.ports import Scope, SourceResult
+from groundhook.core.settings import AUTO, BY_CONNECTOR
 from groundhook.core.trace import Span, span
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.query_language import Where
@@ -34,9 +36,18 @@ from groundhook.core.types.search import (
     SearchRequest,
 )
 from groundhook.core.types.tables import Exported
+from groundhook.handlers.db.by_model.draft import Understood, draft_of
+from groundhook.handlers.db.by_model.reader import ModelReader, ModelReading
 from groundhook.handlers.db.delegated import read_by_delegate
 from groundhook.handlers.db.items import exact_rows, items_of, tabulated
-from groundhook.handlers.db.judged import JudgedAnswer, declined, judged
+from groundhook.handlers.db.judged import (
+    BUILTIN,
+    JudgedAnswer,
+    declined,
+    judged,
+    read_by_model,
+    refused_by_model,
+)
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.offers import Offers
 from groundhook.handlers.db.permission import permit_for
@@ -50,9 +61,9 @@ from groundhook.handlers.db.query.request_query import (
 )
 from groundhook.handlers.db.query.statement import ROWS
 from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
+from groundhook.handlers.db.question.forms import QueryReading
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.reading import read_question
-from groundhook.handlers.db.question.scope import OfferedModel
+from groundhook.handlers.db.question.reading import Reads, read_question
 from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.store import QueryResult, Store
 
@@ -63,6 +74,7 @@ class DBHandler:
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
         self._store, self._models = store, models
         self._offers = Offers(store, models)
+        self._model_reader = ModelReader()
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return records of `request.models`, best first. `SourceResult.dsl` is the query, or
@@ -71,12 +83,40 @@ class DBHandler:
         may see none of the models."""
         self._require_models(request.models)
         limit = request.limit or scope.settings.db.max_results
-        if scope.uses.query != "builtin":
+        by = scope.uses.query
+        if by not in (AUTO, BUILTIN):
             try:
-                return await self._search_delegated(request, limit, scope)
+                if not by.startswith(BY_CONNECTOR):
+                    return await self._search_delegated(request, limit, scope)
+                understood = await self._understand(request, scope)
+                found = await self._search_by_model(by, understood, request, limit, scope)
+                return await self._strict(found, scope)
             except DelegateError as exc:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
-        return await self._search_read(request, limit, scope)
+        understood = await self._understand(request, scope)
+        found = await self._search_read(understood, request, limit, scope)
+        if by == AUTO and scope.connector and found.account.certainty != "sure":
+            found = await self._search_helped(found, understood, request, limit, scope)
+        return await self._strict(found, scope)
+
+    async def _search_helped(
+        self,
+        own: SourceResult,
+        understood: Understood,
+        request: SearchRequest,
+        limit: int,
+        scope: Scope,
+    ) -> SourceResult:
+        """Return what the assistant's language model reads where the built-in reader is not sure of
+        its own result; that result, with a warning, where the model fails."""
+        by = scope.connector
+        try:
+            found = await self._search_by_model(by, understood, request, limit, scope)
+        except DelegateError as exc:
+            await scope.warn(exc.code, f"{exc}; the built-in reading of the question stays")
+            return own
+        # A model that declines knows no more than the reader with its records.
+        return own if found.account.certainty == "none" and own.items else found
 
     async def _search_delegated(
         self, request: SearchRequest, limit: int, scope: Scope
@@ -101,11 +141,9 @@ class DBHandler:
         read_as = "; ".join(teller.sentence(one.query) for one in permitted)
         return replace(found, account=SearchAccount(read_as=read_as, read_by=delegate))
 
-    async def _search_read(self, request: SearchRequest, limit: int, scope: Scope) -> SourceResult:
-        """Read the question and run what it means. Readings with different results are not
-        chosen from: the result has none of their records, but names them."""
+    async def _understand(self, request: SearchRequest, scope: Scope) -> Understood:
+        """Return what the built-in reader understands of a question."""
         words = words_for(scope.settings.query.language, request.query)
-        teller = Teller(self._store.schemas, words.file.say)
         offers = await self._offers.build(request.models or (), request.query, words, scope)
         with span("dsl_build", "query from the question", query=request.query) as node:
             now = scope.now()
@@ -113,13 +151,62 @@ class DBHandler:
             reads = await anyio.to_thread.run_sync(
                 partial(read_question, request.query, offers, words, now)
             )
-            queries = [reading.query for reading in reads.readings]
             node.data.update(
-                dsl=[query.wire() for query in queries], not_understood=list(reads.unread)
+                dsl=[reading.query.wire() for reading in reads.readings],
+                not_understood=list(reads.unread),
             )
+        return Understood(request.query, words, offers, reads, now)
+
+    async def _search_read(
+        self, understood: Understood, request: SearchRequest, limit: int, scope: Scope
+    ) -> SourceResult:
+        """Run what a question means. Readings with different results are not chosen from: the
+        result has none of their records, but names them."""
+        teller = Teller(self._store.schemas, understood.words.file.say)
+        reads, offers = understood.reads, understood.offers
         if not reads.readings:
             account = declined(reads, teller, offers)
-            return await self._run_own_conditions(request, offers, account, limit, scope)
+            models = [offer.schema.id for offer in offers]
+            return await self._run_own_conditions(request, models, account, limit, scope)
+        return judged(reads, await self._run_readings(reads, request, limit, scope), teller)
+
+    async def _search_by_model(
+        self, by: str, understood: Understood, request: SearchRequest, limit: int, scope: Scope
+    ) -> SourceResult:
+        """Run the query that a language model writes. Raises DelegateError."""
+        offers = self._offers
+        models = [offer.schema.id for offer in understood.offers]
+        with span("dsl_build", "query from the question", query=request.query, by=by) as node:
+            draft = await draft_of(
+                understood,
+                limit,
+                offers.permits(scope),
+                lambda models: offers.example_rows(models, scope),
+            )
+            reading, kept = await self._model_reader.read(
+                by,
+                draft,
+                scope,
+                lambda model, of, text: offers.spellings(model, of, text, scope),
+            )
+            node.data.update(
+                dsl=[query.wire() for query in reading.queries],
+                not_understood=list(reading.unread),
+            )
+            if kept:
+                node.data.update(kept=True)
+        teller = Teller(self._store.schemas, understood.words.file.say)
+        if not reading.queries or reading.unknown:
+            account = refused_by_model(reading, by, teller)
+            return await self._run_own_conditions(request, models, account, limit, scope)
+        reads = _reads_of(reading)
+        answers = await self._run_readings(reads, request, limit, scope)
+        return read_by_model(judged(reads, answers, teller), by, reading.said)
+
+    async def _run_readings(
+        self, reads: Reads, request: SearchRequest, limit: int, scope: Scope
+    ) -> list[JudgedAnswer]:
+        queries = [reading.query for reading in reads.readings]
         merged = [merge(request, query, limit) for query in queries]
         known = await self._with_known_fields(request, merged, scope)
         readings = [reads.readings[merged.index(query)] for query in known]
@@ -130,13 +217,12 @@ class DBHandler:
         for reading, one in zip(readings, checked, strict=True):
             found = await self._run_all([one], scope, limit)
             answers.append(JudgedAnswer(reading, one.query, found))
-        result = judged(reads, answers, teller)
-        return await self._strict(result, scope)
+        return answers
 
     async def _run_own_conditions(
         self,
         request: SearchRequest,
-        offers: Sequence[OfferedModel],
+        models: Sequence[str],
         account: SearchAccount,
         limit: int,
         scope: Scope,
@@ -145,13 +231,12 @@ class DBHandler:
         understood; none without such conditions."""
         given = request.wheres or request.orders or computes(request)
         if not given:
-            return await self._strict(SourceResult(total=0, account=account), scope)
-        models = [offer.schema.id for offer in offers]
+            return SourceResult(total=0, account=account)
         merged = [merge(request, QueryDSL(model=model), limit) for model in models]
         checked = self._check_all(await self._with_known_fields(request, merged, scope))
         found = await self._run_all(checked, scope, limit)
         partly = account.model_copy(update={"certainty": "partial"})
-        return await self._strict(replace(found, account=partly), scope)
+        return replace(found, account=partly)
 
     async def _strict(self, result: SourceResult, scope: Scope) -> SourceResult:
         """Return the result. Raises SourceError for one that is not sure, with `query.strict`."""
@@ -362,6 +447,19 @@ class DBHandler:
             _record_sql(node, answer.sql, answer.parameters)
             node.data.update(rows=len(answer.rows), total=answer.total)
         return answer
+
+
+def _reads_of(reading: ModelReading) -> Reads:
+    """Return the queries of a model as readings: a first record of none, like a figure of nothing,
+    is told."""
+    return Reads(
+        tuple(
+            QueryReading(
+                query, presumes=bool(query.orders and query.limit == 1), idle=reading.unread
+            )
+            for query in reading.queries
+        )
+    )
 
 
 def _has_records(answer: QueryResult, checked: CheckedQuery) -> bool:

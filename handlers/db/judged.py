@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from groundhook.core.ports import SourceResult
 from groundhook.core.types.search import OtherReading, SearchAccount
+from groundhook.handlers.db.by_model.reader import ModelReading
 from groundhook.handlers.db.query.dsl import QueryDSL
 from groundhook.handlers.db.question.forms import QueryReading
 from groundhook.handlers.db.question.reading import Reads, explain, notes_of
@@ -87,6 +88,30 @@ def judged(reads: Reads, answers: Sequence[JudgedAnswer], teller: Teller) -> Sou
             update={"certainty": "partial", "unread": unread, "explanation": " ".join(notes)}
         )
     return replace(answer.found, account=account)
+
+
+def read_by_model(result: SourceResult, by: str, asked: str) -> SourceResult:
+    """Return a result as a language model's; a question back comes before the readings."""
+    account = result.account.model_copy(update={"read_by": by})
+    if account.readings and asked:
+        account = account.model_copy(update={"explanation": f"{asked} {account.explanation}"})
+    return replace(result, account=account)
+
+
+def refused_by_model(reading: ModelReading, by: str, teller: Teller) -> SearchAccount:
+    """Return the account of a question that a language model does not answer, or whose query names
+    values that no record has."""
+    account = SearchAccount(certainty="none", read_by=by, explanation=reading.said)
+    if not reading.unknown:
+        return account
+    read_as = teller.sentence(reading.queries[0])
+    said = [teller.say.none_found.format(reading=read_as)]
+    near = [value for each in reading.unknown for value in each.near]
+    if near:
+        said.append(teller.say.near.format(words=", ".join(f"“{value}”" for value in near)))
+    unread = tuple(dict.fromkeys(each.value for each in reading.unknown))
+    update = {"read_as": read_as, "unread": unread, "explanation": " ".join(said)}
+    return account.model_copy(update=update)
 
 
 def _several(answers: Sequence[JudgedAnswer], teller: Teller) -> SourceResult:

@@ -3,19 +3,31 @@ see them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from groundhook.core.errors import NotPermitted, SourceNotConfigured, SourceTimeout
+from groundhook.core.errors import (
+    NotPermitted,
+    SourceError,
+    SourceNotConfigured,
+    SourceTimeout,
+)
 from groundhook.core.ports import Scope
 from groundhook.core.types.model_spec import ModelSpec
-from groundhook.handlers.db.permission import permit_for
+from groundhook.handlers.db.model.schema import Field
+from groundhook.handlers.db.permission import Permit, permit_for
+from groundhook.handlers.db.query.dsl import QueryDSL
 from groundhook.handlers.db.question.question import phrases_to_look_up
 from groundhook.handlers.db.question.scope import OfferedModel
+from groundhook.handlers.db.question.tokens import folded
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.handlers.db.store import Samples, Store
+from groundhook.handlers.db.store import MAX_SAMPLES, SAMPLE_SECONDS, Samples, Store, is_whole
 
 NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
+EXAMPLE_ROWS = 3
 
 
 class Offers:
@@ -23,6 +35,56 @@ class Offers:
 
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
         self._store, self._models = store, models
+        self._rows: OrderedDict[tuple[str, Permit | None], tuple[float, list[dict[str, Any]]]] = (
+            OrderedDict()
+        )
+
+    def permits(self, scope: Scope) -> Hashable:
+        """Return the limits of the identity in all models, by which results may be kept."""
+        return tuple(
+            (id, permit_for(spec, scope.identity))
+            for id, spec in self._models.items()
+            if self._may_see(id, scope)
+        )
+
+    async def example_rows(
+        self, models: Sequence[str], scope: Scope
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return a few rows of each model, as the identity may see them; none of a table that
+        cannot be read in time."""
+        found = {}
+        for model in models:
+            key = (model, permit_for(self._models[model], scope.identity))
+            taken, rows = self._rows.get(key, (0.0, []))
+            if time.monotonic() - taken > SAMPLE_SECONDS:
+                query = QueryDSL(model=model, limit=EXAMPLE_ROWS)
+                try:
+                    rows = (await self._store.run(query, dict([key]), EXAMPLE_ROWS)).rows
+                except SourceError:
+                    rows = []
+                self._rows[key] = (time.monotonic(), rows)
+                while len(self._rows) > MAX_SAMPLES:
+                    self._rows.popitem(last=False)
+            found[model] = rows
+        return found
+
+    async def spellings(
+        self, model: str, of: Field, text: str, scope: Scope
+    ) -> tuple[list[str], list[str]]:
+        """Return the spellings of a value in a field, and some values of the field, among the rows
+        that the identity may see. A value that cannot be looked up in time counts as there."""
+        samples = await self._sample_values(model, scope)
+        counts = samples.get(of.name, {})
+        known = sorted(counts, key=lambda value: (-counts[value], value))
+        same = [value for value in known if folded(value) == folded(text)]
+        if same or (samples is not NO_SAMPLES and is_whole(counts)):
+            return same, known
+        permit = permit_for(self._models[model], scope.identity)
+        try:
+            found = await self._store.lookup(model, permit, samples, [text])
+        except SourceTimeout:
+            return [text], known
+        return list(found.get(of.name, ())), known
 
     async def build(
         self, models: Sequence[str], question: str, words: Vocabulary, scope: Scope

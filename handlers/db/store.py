@@ -213,7 +213,7 @@ class Store:
         incomplete = [
             one
             for one in sampled_fields(self.schemas[model])
-            if one.kind == "text" and not _is_whole(samples.get(one.name, {}))
+            if one.kind == "text" and not is_whole(samples.get(one.name, {}))
         ]
         if not (incomplete and texts):
             return {}
@@ -357,7 +357,7 @@ def sampled_fields(schema: Schema) -> list[Field]:
     ]
 
 
-def _is_whole(counts: Mapping[str, int]) -> bool:
+def is_whole(counts: Mapping[str, int]) -> bool:
     """Return whether the sample of a field has all its values."""
     return len(counts) < SAMPLE_VALUES and 0 < sum(counts.values()) < SAMPLE_ROWS
 

@@ -10,7 +10,7 @@ from typing import Any
 from groundhook.core.errors import HostError, UnknownName
 from groundhook.core.extras import reranker_hint
 from groundhook.core.problems import Problem, problems_of
-from groundhook.core.settings import BY_CONNECTOR, DISABLED, UsesSettings
+from groundhook.core.settings import AUTO, BY_CONNECTOR, DISABLED, UsesSettings
 from groundhook.core.types.base import dotted
 from groundhook.core.types.connector_spec import EXTRACTIVE
 from groundhook.core.types.search import SEARCH_TYPES
@@ -99,6 +99,8 @@ class References:
 
     def _check_uses(self, path: Path, value: Any) -> Iterator[Problem]:
         if not isinstance(value, str) or value in ("", "builtin"):
+            return
+        if value == AUTO and path[-1] == "query":
             return
         if value == DISABLED and path[-1] in ("search", "rewrite", *SEARCH_TYPES):
             return

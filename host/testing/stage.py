@@ -171,7 +171,7 @@ class Stage:
         scripted = None if wanted.model is None else _make_connector(wanted.model)
 
         def connector(id: str) -> Connector:
-            if id not in real.app.connectors:
+            if id not in real.app.connectors or tape.is_inside:
                 return real.connectors(id)  # raises UnknownName with the known ids
             taped = TapedModel(tape, id, lambda: real.connectors(id))
             if scripted is not None:

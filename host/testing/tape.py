@@ -1,13 +1,15 @@
 """Calls on a cassette: each is played from its recording, or made and recorded.
 
 Errors are recorded as well. A cancelled call is also recorded: it is played as one that never ends.
-The parts of a host whose calls go through a tape are in `taped_sources`, `taped_rerankers`,
-`taped_models` and `outside`.
+What a recorded call itself calls is a part of its recording, such as the language model that reads
+the question of a search. The parts of a host whose calls go through a tape are in `taped_sources`,
+`taped_rerankers`, `taped_models` and `outside`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,7 @@ def _kinds(of: type[HostError]) -> dict[str, type[HostError]]:
     return kinds
 
 
+_INSIDE = ContextVar("inside a recorded call", default=False)
 _ERRORS = {kind.code: kind for kind in reversed(_kinds(errors.HostError).values())}
 
 
@@ -43,9 +46,12 @@ class Tape:
     ) -> TapedAnswer:
         """Return the recorded or real answer to a call. Raises the error of the real call, or
         NotRecorded."""
+        if self.is_inside:
+            return await real()
         key = self.request(request)
         if not self.cassette.recording:
             return await replay(self.cassette.play(call, key))
+        outside = _INSIDE.set(True)
         try:
             answer = await real()
         except HostError as exc:
@@ -54,8 +60,15 @@ class Tape:
         except anyio.get_cancelled_exc_class():
             self.cassette.keep(call, key, {"cancelled": True})
             raise
+        finally:
+            _INSIDE.reset(outside)
         self.cassette.keep(call, key, answer)
         return answer
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether this runs as a part of a call that is being recorded."""
+        return _INSIDE.get()
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request under which a call is recorded: only the keys that are set."""

@@ -37,6 +37,7 @@ class AppModels:
         answer: Literal["text", "json"] | JsonReply = "text",
         temperature: float | None = None,
         max_tokens: int | None = None,
+        is_step: bool = False,
     ) -> ModelReply:
         model = self.connectors(self.app.connector_id(self.assistant_id, connector))
         question = next((each.text for each in reversed(messages) if each.role == "user"), "")
@@ -46,6 +47,7 @@ class AppModels:
             temperature=temperature,
             max_tokens=max_tokens,
             reply=None if answer == "text" else answer,
+            is_step=is_step,
         )
         draft = Draft()
         with span("model", connector, messages=len(messages)) as node:

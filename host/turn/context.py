@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from groundhook.core.channel import Channel
+from groundhook.core.errors import ConfigError, HostError, UnknownName
 from groundhook.core.hook_engine import HookEngine
 from groundhook.core.ports import (
     Clock,
@@ -21,13 +22,14 @@ from groundhook.core.ports import (
     Warn,
 )
 from groundhook.core.readers.texts import TextReaders
-from groundhook.core.settings import Settings
+from groundhook.core.settings import BY_CONNECTOR, Settings
 from groundhook.core.tool_ports import Collections, ModelReply
 from groundhook.core.trace import Export
+from groundhook.core.types.connector_spec import EXTRACTIVE, SCRIPTED
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
 from groundhook.core.types.search import Item
-from groundhook.core.types.turn import Identity, Message, TurnOptions
+from groundhook.core.types.turn import Identity, Message, TurnOptions, connector_ids
 from groundhook.core.types.uses import JsonReply
 from groundhook.host.chats.memory.memory import Memory
 from groundhook.host.config.packages import App
@@ -170,6 +172,32 @@ class RunContext:
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 
+def own_model(runtime: Runtime, assistant_id: str, settings: Settings) -> str:
+    """Return the first of the assistant's connectors that is a language model, as steps name it:
+    `connector:<id>`; "" without one."""
+    for name in connector_ids(settings.connector):
+        id = runtime.app.connector_id(assistant_id, name)
+        try:
+            type = runtime.app.connector(id).type
+        except UnknownName:  # one that the program gives
+            type = SCRIPTED if _is_scripted(runtime, id) else ""
+        except ConfigError:
+            continue  # it is reported when it is to answer
+        if type not in (EXTRACTIVE, SCRIPTED):
+            return f"{BY_CONNECTOR}{name}"
+    return ""
+
+
+def _is_scripted(runtime: Runtime, id: str) -> bool:
+    # Imported here, since few programs give connectors.
+    from groundhook.host.llm.scripted import ScriptedConnector
+
+    try:
+        return isinstance(runtime.connectors(id), ScriptedConnector)
+    except HostError:
+        return True  # an unknown name, which is reported when it is to answer
+
+
 def search_scope(
     context: RunContext,
     request: Request,
@@ -208,7 +236,12 @@ def search_scope(
         connector: str, messages: Sequence[Message], reply: JsonReply, max_tokens: int | None
     ) -> ModelReply:
         return await models.complete(
-            connector, messages, answer=reply, temperature=0, max_tokens=max_tokens
+            connector,
+            messages,
+            answer=reply,
+            temperature=0,
+            max_tokens=max_tokens,
+            is_step=True,
         )
 
     grants = Grants(context.runtime.app, request.assistant_id)
@@ -227,4 +260,5 @@ def search_scope(
         now=context.runtime.now,
         warn=warn,
         delegates=TurnDelegates(targets),
+        connector=own_model(context.runtime, request.assistant_id, settings),
     )

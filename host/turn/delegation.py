@@ -28,7 +28,7 @@ from groundhook.core.errors import (
     UnknownName,
 )
 from groundhook.core.exception_groups import unwrap_exception_groups
-from groundhook.core.ports import ToolServers, accept_any
+from groundhook.core.ports import FindProblem, ToolServers, accept_any
 from groundhook.core.readers.json_in_text import extract_json_aside
 from groundhook.core.settings import BY_CONNECTOR
 from groundhook.core.tool_ports import ModelReply
@@ -101,7 +101,7 @@ class TurnDelegates:
         *,
         timeout_ms: int,
         hint: str = "",
-        wrong: Callable[[DelegateAnswer], str] = accept_any,
+        wrong: FindProblem[DelegateAnswer] = accept_any,
         tries: int = 2,
         prompt: ModelPrompt | None = None,
     ) -> DelegateAnswer:
@@ -162,7 +162,7 @@ class Delegate(Generic[DelegateRequest, DelegateAnswer]):
 
     use: Use[DelegateRequest, DelegateAnswer]
     send: Send
-    wrong: Callable[[DelegateAnswer], str]
+    wrong: FindProblem[DelegateAnswer]
 
     async def __call__(self, request: DelegateRequest, *, tries: int) -> DelegateAnswer:
         """Return a valid answer after at most `tries` requests. Raises DelegateError, HostError."""
@@ -174,7 +174,8 @@ class Delegate(Generic[DelegateRequest, DelegateAnswer]):
             raw = _drop_echo(reply.value, sent, self.use) if reply.by_model else reply.value
             try:
                 answer = self.use.answers.model_validate(raw)
-                problem = self.wrong(answer)
+                found = self.wrong(answer)
+                problem = found if isinstance(found, str) else await found
             except ValidationError as exc:
                 problem = _describe(raw, exc) if raw is reply.value else ECHO
             else:

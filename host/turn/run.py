@@ -36,6 +36,7 @@ from groundhook.host.turn.context import (
     Request,
     RunContext,
     Runtime,
+    own_model,
     search_scope,
 )
 from groundhook.host.turn.names import AssistantNames
@@ -169,7 +170,12 @@ class AssistantRun:
             self.package, returned=created, options=options, trial=self.request.trial
         )
         self.settings, self.unknown = resolved.settings, resolved.unknown
-        scope = replace(self.searcher.scope, settings=self.settings.search, uses=self.settings.uses)
+        scope = replace(
+            self.searcher.scope,
+            settings=self.settings.search,
+            uses=self.settings.uses,
+            connector=own_model(self.runtime, self.package.id, self.settings),
+        )
         self.searcher = replace(self.searcher, settings=self.settings, scope=scope)
         self.metadata.update(created.metadata or {})
         names = ("theme", "route", "locale")

@@ -269,3 +269,86 @@ def test_text_in_lines_is_the_same_text(text: str) -> None:
 def test_a_canonical_request_is_canonical(value: Any) -> None:
     text = canonical({"value": value})
     assert canonical(json.loads(text)) == text
+
+
+async def test_what_a_model_reads_is_a_part_of_the_recorded_search(run_tests: RunTests) -> None:
+    where = {"field": "title", "op": "=", "value": "Red"}
+    query = {"query": {"model": "article", "wheres": [where]}}
+    files = {
+        "assistants/a/package.yao": json.dumps(
+            {
+                "name": "A",
+                "connector": "gpt",
+                "search": {"db": {"timeout_ms": 60_000}},
+                "db": {"models": ["article"]},
+                "uses": {"query": "connector:gpt"},
+            }
+        ),
+        "models/article.mod.yao": json.dumps(
+            {
+                "name": "Article",
+                "table": {"name": "article"},
+                "columns": [{"name": "id", "type": "ID"}, {"name": "title", "type": "string"}],
+                "values": [{"id": 1, "title": "Red"}, {"id": 2, "title": "Blue"}],
+            }
+        ),
+        "connectors/gpt.conn.yao": json.dumps(
+            {"type": "scripted", "options": {"script": [{"text": json.dumps(query), "times": 0}]}}
+        ),
+    }
+    asks = f"""
+    test("asks", () => {{
+      const answer = turn({json.dumps("anything red among the pens, pal")}, {{ model: ["It is {{ref:0}}."] }});
+      expect(answer.content).toContain("It is");
+      expect(answer.searches[0].items.length).toBe(1);
+    }});
+    """
+    ran = await run_tests(asks)
+    for path, text in files.items():
+        file = ran.app / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    async with open_host(ran.app, environment={}) as host:
+        await host.database.load()
+    recorded = await rerun(ran.app, record=True)
+    assert recorded.outcome == {"asks": "passed"}, recorded.why()
+    assert [call["call"] for call in cassette(ran.app)["calls"]] == ["db search"]
+    played = await rerun(ran.app)
+    assert played.outcome == {"asks": "passed"}, played.why()
+    assert [each.unused for each in played.ends] == [0]
+
+
+async def test_a_model_that_does_a_step_takes_no_answer_of_the_turn(run_tests: RunTests) -> None:
+    package = {
+        "name": "A",
+        "connector": "parrot",
+        "uses": {"rewrite": "connector:writer"},
+        "kb": {"collections": ["docs"]},
+        "search": {"kb": True},
+    }
+    writer = {
+        "type": "scripted",
+        "options": {"script": [{"text": '{"query": "How large are llamas?"}', "times": 0}]},
+    }
+    asks = """
+    test("asks", () => {
+      const messages = [
+        { role: "user", content: "What is a llama?" },
+        { role: "assistant", content: "An animal." },
+        { role: "user", content: "How large are they?" },
+      ];
+      const answer = turn(messages, { model: ["Large."], searches: { kb: [] } });
+      expect(answer.content).toBe("Large.");
+      expect(answer.searches[0].query).toBe("How large are llamas?");
+    });
+    """
+    ran = await run_tests(asks)
+    for path, content in (
+        ("assistants/a/package.yao", package),
+        ("connectors/writer.conn.yao", writer),
+    ):
+        (ran.app / path).write_text(json.dumps(content), encoding="utf-8")
+    for record in (True, False):
+        rerun_ = await rerun(ran.app, record=record)
+        assert rerun_.outcome == {"asks": "passed"}, rerun_.why()
+    assert [call["call"] for call in cassette(ran.app)["calls"]] == ["model call"]
