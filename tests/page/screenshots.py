@@ -70,7 +70,25 @@ def _take(browser: Browser, url: str, kind: str, options: dict[str, Any]) -> Non
         if kind == "narrow":
             page.get_by_role("button", name="Chats").click()
             picture("chats")
+        _workbench(visit, picture)
         _others(visit, kind, picture)
+
+
+def _workbench(visit: Visit, picture: Any) -> None:
+    page = visit.page
+    visit.sign_in(fragment="#a=notes&view=workbench&q=How+long+does+black+tea+take?")
+    page.get_by_label("Trial:").fill('{"search": {"kb": {"max_results": 1}}, "prompts": "Short."}')
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_text("Prompts as they were sent").wait_for()
+    page.get_by_role("button", name="Run both").wait_for()
+    picture("workbench")
+    page.get_by_label("Questions").fill("How long does black tea take?\nHow long does coffee take?")
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_text("No question expects anything").wait_for()
+    picture("workbench-list")
+    page.get_by_role("button", name="Show as a diff").click()
+    page.locator(".diff").first.wait_for()
+    picture("workbench-diff")
 
 
 def _others(visit: Visit, kind: str, picture: Any) -> None:

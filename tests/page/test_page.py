@@ -395,6 +395,10 @@ def test_a_checker_of_accessibility_finds_nothing(
         visit.page.locator(".chip").first.click()
         visit.page.get_by_role("dialog").get_by_role("cell", name="Assam").wait_for()
         found["source"] = axe.run(visit.page).response["violations"]
+        open_workbench(visit, "Which teas are there?")
+        visit.page.get_by_role("button", name="Run both").click()
+        visit.page.locator(".rank").nth(1).wait_for()
+        found["workbench"] = axe.run(visit.page).response["violations"]
     said = [
         f"{view}: {each['id']} {node['target']} {node['failureSummary']}"
         for view, each_view in found.items()
@@ -660,3 +664,79 @@ def test_what_an_answer_says_of_itself_is_shown(visit: Visit) -> None:
     page.keyboard.press("Escape")
     page.get_by_role("button", name="oils for bread (2)").click()
     page.locator(".ask p", has_text="oils for bread").wait_for()
+
+
+def open_workbench(visit: Visit, question: str) -> None:
+    visit.sign_in(LOCAL, f"#a=tea&view=workbench&q={question}")
+    visit.page.get_by_role("button", name="Run both").wait_for()
+
+
+def test_a_trial_is_answered_beside_the_files(visit: Visit) -> None:
+    open_workbench(visit, "Which teas are there?")
+    page = visit.page
+    page.get_by_label("Setting").fill("connector")
+    page.get_by_label("Value").fill("rtl")
+    page.get_by_role("button", name="Change").click()
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_role("region", name="Trial").get_by_text("שלום עולם").wait_for()
+    files = page.get_by_role("region", name="As in the files")
+    files.get_by_text("Some words first.").wait_for()
+    assert files.locator(".chip.db").count() >= 1
+    page.get_by_text("Prompts as they were sent").click()
+    assert page.locator(".prompts h3").count() >= 2
+    page.get_by_role("button", name="Show as a diff").click()
+    page.get_by_text('+  "connector": "rtl"').wait_for()
+
+
+@pytest.mark.browser
+def test_a_list_of_questions_has_a_verdict_and_a_test_is_shown_first(visit: Visit) -> None:
+    open_workbench(visit, "Which teas are there?")
+    page = visit.page
+    rows = [
+        {"question": "Which teas are there?", "phrases": ["Some words"]},
+        {"question": "<img src=x onerror='window.ran=1'>", "phrases": ["שלום"]},
+    ]
+    suite = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "s.jsonl", "mimeType": "application/jsonl", "buffer": suite}
+    )
+    page.get_by_label("Trial:").fill('{"connector": "rtl"}')
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_text("1 better, 1 worse, 0 the same").wait_for()
+    page.get_by_label("Questions").fill("Which teas are there?")
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_role("button", name="Save as a test …").first.click()
+    page.get_by_text("this server does not write tests").wait_for()
+    assert '"sources"' in page.get_by_label("The test").input_value()
+    assert not page.get_by_role("button", name="Write it").is_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download", exact=True).click()
+    assert saved.value.suggested_filename == "workbench.suite.jsonl"
+
+
+@pytest.mark.browser
+def test_a_mistake_in_a_trial_is_told_and_readers_have_no_workbench(visit: Visit) -> None:
+    open_workbench(visit, "Which teas are there?")
+    page = visit.page
+    page.get_by_label("Trial:").fill('{"serch": {}}')
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_text("unknown key 'serch'").wait_for()
+    page.get_by_label("Trial:").fill("{")
+    page.get_by_role("button", name="Run both").click()
+    page.locator(".told.bad").wait_for()
+    visit.context.clear_cookies()
+    visit.sign_in(READER, "#a=tea&view=workbench")
+    page.locator("groundhook-chat textarea").wait_for()
+    assert not page.get_by_role("link", name="Workbench").is_visible()
+
+
+def test_an_answer_leads_to_the_workbench_and_back(visit: Visit) -> None:
+    visit.open("tea")
+    visit.ask("Which teas are there?")
+    page = visit.page
+    page.get_by_role("button", name="Why?").click()
+    page.get_by_role("button", name="Try other settings").click()
+    page.get_by_role("button", name="Run both").wait_for()
+    assert page.get_by_label("Questions").input_value() == "Which teas are there?"
+    page.go_back()
+    page.locator("article.turn").first.wait_for()

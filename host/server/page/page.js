@@ -7,6 +7,7 @@ import { kind } from "./chips.js";
 import { h, icon } from "./dom.js";
 import { save } from "./table.js";
 import { Why } from "./why.js";
+import { Workbench } from "./workbench.js";
 import "./chat.js";
 
 /** @typedef {import("./chat.js").GroundhookChat} GroundhookChat */
@@ -30,6 +31,10 @@ let assistants = [];
 let first = ""; // the one that a newcomer asks
 /** @type {HTMLDialogElement | null} */
 let asking = null;
+/** @type {{ close: () => void } | null} what is shown instead of the conversation */
+let view = null;
+/** @type {string[]} */
+let scopes = [];
 
 // ---- signing in
 
@@ -155,6 +160,7 @@ function apply() {
   why.close();
   closeSide();
   title("");
+  if (showView(given, found.id)) return;
   const same = chat.isConnected && chat.getAttribute("assistant") === found.id;
   if (same && id && id === chat.chatId) return title(list.chats.find((each) => each.id === id)?.title ?? "");
   // Both attributes before the element is there, so that it begins once.
@@ -164,6 +170,39 @@ function apply() {
   chat.chatId = id;
   at("conversation").replaceChildren(chat);
   if (matchMedia("(hover: hover)").matches) chat.composer.input.focus();
+}
+
+/**
+ * Show the view that the address names, and return whether it names one that the person may use.
+ * @param {URLSearchParams} given
+ * @param {string} assistant
+ */
+function showView(given, assistant) {
+  view?.close();
+  view = null;
+  const name = scopes.includes("author") && given.get("view") === "workbench" ? "workbench" : "";
+  drawViews(name, assistant);
+  if (!name) return false;
+  chat.remove();
+  title("Workbench");
+  at("export").hidden = true;
+  view = new Workbench(at("conversation"), server, assistant, given.get("q") ?? "");
+  return true;
+}
+
+/**
+ * Draw the links to the views that the person may use.
+ * @param {string} current
+ * @param {string} assistant
+ */
+function drawViews(current, assistant) {
+  const views = scopes.includes("author") ? [["workbench", "Workbench"]] : [];
+  at("views").hidden = !views.length;
+  at("views").replaceChildren(
+    ...views.map(([name, label]) =>
+      h("a", { href: `#${new URLSearchParams({ a: assistant, view: name })}`, "aria-current": name === current ? "page" : null }, label),
+    ),
+  );
 }
 
 /** @param {string} text */
@@ -192,7 +231,8 @@ async function start() {
   const token = sessionStorage.getItem(TOKEN);
   if (token) chat.setAttribute("token", token);
   else chat.removeAttribute("token");
-  chat.authors = me.scopes.includes("author");
+  scopes = me.scopes;
+  chat.authors = scopes.includes("author");
   const keeps = Boolean(me.user) && me.scopes.includes("chats");
   const [found] = await Promise.all([server.json("GET", "/api/assistants"), keeps ? list.load() : null]);
   assistants = found.assistants;
@@ -238,7 +278,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") closeSide();
 });
 at("conversation").addEventListener("pointerdown", closeSide);
-addEventListener("popstate", apply);
+addEventListener("popstate", apply); // also for another fragment
 addEventListener("hashchange", () => {
   // A new link of `groundhook serve`, pasted into a tab of this page.
   if (/[#&](link|token|to)=/.test(location.hash)) location.reload();

@@ -36,7 +36,7 @@ export function table(block, inside) {
   return h(
     "figure",
     { class: "table" },
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, shown),
+    h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table" }, shown),
     h(
       "figcaption",
       null,

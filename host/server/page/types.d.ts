@@ -152,3 +152,22 @@ export interface Chat {
   changed_at: number;
   leaf: string;
 }
+
+/** An answer of one column of the workbench. */
+export interface TrialAnswer {
+  question: number;
+  column: number;
+  content: string;
+  blocks: Block[];
+  citations: Citation[];
+  certainty: string | null;
+  usage: { total_tokens: number };
+  timings: Record<string, number>;
+  cost: number | null;
+  ranking: any[];
+  prompt?: any[];
+  checks: Record<string, number>;
+  lacks: string[];
+  passed: boolean;
+  errors: Trouble[];
+}

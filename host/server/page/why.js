@@ -34,6 +34,7 @@ export class Why {
         "header",
         null,
         h("div", { role: "tablist", "aria-label": "Why" }, ...this.tabs),
+        h("button", { type: "button", onclick: () => this.#try() }, "Try other settings"),
         h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, icon("close")),
       ),
       this.body,
@@ -70,6 +71,12 @@ export class Why {
   close() {
     this.drawer.hidden = true;
     this.turn = null;
+  }
+
+  /** Ask the question of this turn in the workbench. */
+  #try() {
+    const question = this.turn?.question ?? "";
+    location.hash = String(new URLSearchParams({ a: this.assistant(), view: "workbench", q: question }));
   }
 
   /** @param {string} tab */
@@ -120,7 +127,7 @@ export class Why {
         "tr",
         { class: `dropped${entry.citation_id === this.marker ? " here" : ""}` },
         h("td", { class: "n" }, "–"),
-        h("td", null, h("span", { dir: "auto" }, entry.title ?? ""), h("small", null, `dropped: ${entry.reason ?? entry.why ?? "not among the first"}`)),
+        h("td", null, h("span", { dir: "auto" }, entry.title ?? ""), h("small", null, `dropped: ${entry.dropped}`)),
         h("td", { class: "n" }, number(entry.final ?? entry.score)),
       ),
     );
@@ -146,7 +153,9 @@ export class Why {
       for (let at = steps.get(step.parent); at && deep < 20; at = steps.get(at.parent)) deep += 1;
       return deep;
     };
-    return all.map((step) => {
+    const warnings = this.events.filter((each) => each.type === "warning");
+    const told = warnings.map((each) => h("p", { class: "bad" }, [each.message, each.file && `${each.file}${each.line ? `:${each.line}` : ""}`, each.hint].filter(Boolean).join(" — ")));
+    const drawn = all.map((step) => {
       const bar = h("i");
       bar.style.insetInlineStart = `${(step.began / end) * 100}%`;
       bar.style.width = `${(step.duration_ms / end) * 100}%`;
@@ -159,6 +168,7 @@ export class Why {
         h("pre", { tabindex: "0" }, JSON.stringify(step.data, null, 1)),
       );
     });
+    return [...drawn, ...told];
   }
 
   #events() {
@@ -206,7 +216,7 @@ export class Why {
       const shown = settings.filter((/** @type {any} */ each) => each.key.toLowerCase().includes(words));
       body.replaceChildren(
         ...shown.map((/** @type {any} */ each) =>
-          h("tr", null, h("td", null, each.key, h("small", null, each.place || each.layer)), h("td", { class: "formula" }, JSON.stringify(each.value) ?? "")),
+          h("tr", null, h("td", null, each.key, h("small", null, [each.layer, each.place].filter(Boolean).join(" · "))), h("td", { class: "formula" }, JSON.stringify(each.value) ?? "")),
         ),
       );
     };
@@ -216,8 +226,11 @@ export class Why {
   }
 
   async #check() {
-    const { problems } = await this.server.json("GET", "/api/check");
-    if (!problems.length) return [h("p", null, "The app's files have no problems.")];
+    const found = (await this.server.json("GET", "/api/check")).problems;
+    // Those of other assistants are no reason for this one's answers.
+    const own = `assistants/${this.assistant().replaceAll(".", "/")}/`;
+    const problems = found.filter((/** @type {any} */ each) => !each.place.startsWith("assistants/") || each.place.startsWith(own));
+    if (!problems.length) return [h("p", null, "The files of this assistant and of the app have no problems.")];
     return problems.map((/** @type {any} */ each) =>
       h("details", { open: true }, h("summary", { class: each.severity === "error" ? "bad" : null }, `${each.severity}: ${each.message}`), h("p", { class: "note" }, [each.place, each.hint].filter(Boolean).join(" — "))),
     );
