@@ -3,7 +3,6 @@ send it their results."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,10 +30,8 @@ from groundhook.core.types.events import (
     Text,
     ToolResult,
     ToolStart,
-    Verdict,
     Warned,
 )
-from groundhook.core.types.search import Item
 from groundhook.core.types.tools import ToolOutcome
 from groundhook.core.types.turn import Completion, Message, Usage
 from groundhook.host.llm.deltas import answering
@@ -42,7 +39,8 @@ from groundhook.host.search.citations import claims, reader
 from groundhook.host.search.citations.claims import ClaimState
 from groundhook.host.search.citations.facts import CitedSource
 from groundhook.host.search.citations.index import CitationIndex, cited
-from groundhook.host.search.citations.reader import Marker, Plain, Reading
+from groundhook.host.search.citations.reader import Plain, Reading
+from groundhook.host.search.citations.verdict import JudgedMarker, judge
 from groundhook.host.tools.offers import ScopeOf
 from groundhook.host.tools.text import for_model
 from groundhook.host.tools.toolbox import Toolbox
@@ -59,9 +57,6 @@ from groundhook.host.turn.prompt.message_parts import result_part
 
 LONGEST_PIECE = 4096  # characters that are read at a time
 MOST_AT_ONCE = 16  # tool calls that run at the same time
-LONGEST_BEFORE = 200  # characters before a marker that may show it as an echo
-# What stands in front of a marker in the block of sources, and in the instructions to cite.
-_ECHO = re.compile(r"<source\b[^<>]*$|^Cite as: $|by its id, such as $|BEGIN SOURCES\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,46 +330,33 @@ class GrowingAnswer:
             if marker in self.cited:
                 self.cited[marker] = self.cited[marker].model_copy(update={"missing": missing})
 
-    def _stream_piece(self, piece: reader.Piece, meant: Item | None = None) -> None:
-        """Stream a piece of the answer; a citation marker as an event of its own before it. A near
-        miss of markers is streamed as the markers that it means."""
-        if isinstance(piece, Marker) and piece.near:
-            found = [self.citation_index.find(id.strip()) for id in piece.id.split(",")]
-            sources = [each for each in found if each is not None]
-            if len(sources) == len(found):
-                for one in sources:
-                    self._stream_piece(Marker(one.citation_id, ""), one)
-                return
-            piece = Plain(piece.text)
+    def _stream_piece(self, piece: reader.Piece) -> None:
+        """Stream a piece of the answer; a citation marker as an event of its own before it."""
         if self.first_text_ms is None:
             self.first_text_ms = self.channel.elapsed_ms()
             if self.follows_text:
                 self._send_text("\n\n")
-        if not isinstance(piece, Plain) and not self._is_echo():
-            item, verdict = (meant, "ok") if meant else self._find_source(piece)
-            self.channel.send_nowait(CitationSeen(marker=piece.text, verdict=verdict, item=item))
-            self.cited.setdefault(piece.text, cited(piece.text, verdict, item))
-            if item is not None:
-                self.cited_keys.add(item.key)
-                if piece.text not in self._sources:
-                    self._sources[piece.text] = CitedSource.of_item(item)
-            source = self._sources.get(piece.text)
-            self.checked = claims.with_marker(self.checked, piece.text, source)
-        else:
+        judged = () if isinstance(piece, Plain) else judge(piece, self.content, self.citation_index)
+        if not judged:
             self.checked = claims.with_text(self.checked, piece.text, self.question_words)
-        self.content += piece.text
-        self._send_text(piece.text)
+            self._add_text(piece.text)
+        for each in judged:
+            self._stream_citation(each)
 
-    def _is_echo(self) -> bool:
-        """Return whether what comes next is a marker that the model repeats from its prompt."""
-        line = self.content[-LONGEST_BEFORE:].rpartition("\n")[2]
-        return _ECHO.search(line) is not None
+    def _stream_citation(self, judged: JudgedMarker) -> None:
+        marker, verdict, item = judged.marker, judged.verdict, judged.item
+        self.channel.send_nowait(CitationSeen(marker=marker, verdict=verdict, item=item))
+        self.cited.setdefault(marker, cited(marker, verdict, item))
+        if item is not None:
+            self.cited_keys.add(item.key)
+            if marker not in self._sources:
+                self._sources[marker] = CitedSource.of_item(item)
+        self.checked = claims.with_marker(self.checked, marker, self._sources.get(marker))
+        self._add_text(marker)
 
-    def _find_source(self, marker: Marker) -> tuple[Item | None, Verdict]:
-        if found := self.citation_index.find(marker.id):
-            return found, "ok"
-        earlier = self.citation_index.find_earlier(marker.text)
-        return earlier, "earlier" if earlier else "unknown"
+    def _add_text(self, text: str) -> None:
+        self.content += text
+        self._send_text(text)
 
     def _send_text(self, text: str) -> None:
         self.streamed += text
