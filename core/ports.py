@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from groundhook.core.errors import DelegateError
+from groundhook.core.errors import DelegateError, HostError
 from groundhook.core.settings import (
     HttpSettings,
     RerankSettings,
     SearchSettings,
     UsesSettings,
 )
+from groundhook.core.source_settings import WebSettings
 from groundhook.core.types.base import defaults_of
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.delegation import DelegateAnswer, DelegateRequest, Outline
@@ -178,6 +179,16 @@ class FollowsDeclarations(Protocol):
     ) -> Handler:
         """Return the same source over other declarations; running searches keep the old one. It is
         closed with the first."""
+        ...
+
+
+@runtime_checkable
+class ChecksSettings(Protocol):
+    """A source of web searches that knows before a search whether it can run. One that does not
+    have this can always run."""
+
+    def problem(self, settings: WebSettings, uses: str, /) -> HostError | None:
+        """Return why a search cannot run under these settings and this `uses.web`."""
         ...
 
 

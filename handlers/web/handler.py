@@ -182,10 +182,6 @@ class WebHandler:
         """The providers' names, which `search.web.provider` may have in addition to `auto`."""
         return self._providers.names()
 
-    def configured(self, settings: WebSettings, uses: str = "builtin") -> bool:
-        """Return whether a search has a provider under these settings and this `uses.web`."""
-        return self.problem(settings, uses) is None
-
     def problem(self, settings: WebSettings, uses: str = "builtin") -> HostError | None:
         """Return why a search has no provider under these settings and this `uses.web`; None if it
         has one. Any other name is that of a delegate, and is not checked."""
@@ -245,7 +241,11 @@ class WebHandler:
                 self._raise_if_unknown(exc, name)
                 raise
             has_builtin = settings.provider in ("auto", *self._providers)
-            if not has_builtin or not self.configured(settings) or anyio.current_time() >= deadline:
+            if (
+                not has_builtin
+                or self.problem(settings) is not None
+                or anyio.current_time() >= deadline
+            ):
                 raise
             await scope.warn(exc.code, f"{exc}; the built-in search was used")
         return await self._search_by_provider(query, request, scope)

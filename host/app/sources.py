@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from groundhook.core.errors import HostError, NotPermitted, SourceError, SourceNotConfigured
 from groundhook.core.ports import (
+    ChecksSettings,
     Documents,
     FollowsDeclarations,
     Handler,
@@ -108,27 +109,20 @@ class AppSources:
         return self._current[source]
 
     def web_configured(self, settings: Settings) -> bool:
-        """Return whether a web search has a provider under these settings. A source without this
-        check always counts as configured."""
-        return any(
-            bool(configured(settings.search.web, settings.uses.web))
-            if (configured := getattr(source, "configured", None)) is not None
-            else True
-            for source in self._list_sources("web")
-        )
+        """Return whether a web search can run under these settings."""
+        return self.web_problem(settings) is None
 
     def web_problem(self, settings: Settings) -> HostError | None:
-        """Return why a web search has no provider under these settings; None if it has one."""
-        if self.web_configured(settings):
-            return None
-        checks = [getattr(source, "problem", None) for source in self._list_sources("web")]
+        """Return why a web search cannot run under these settings; None if it can."""
         problems = [
-            check(settings.search.web, settings.uses.web) for check in checks if check is not None
+            source.problem(settings.search.web, settings.uses.web)
+            if isinstance(source, ChecksSettings)
+            else None
+            for source in self._list_sources("web")
         ]
-        return next(
-            (problem for problem in problems if problem is not None),
-            SourceNotConfigured("no web search provider is configured"),
-        )
+        if not problems:
+            return SourceNotConfigured("no web search provider is configured")
+        return None if None in problems else problems[0]
 
     async def fetch_document(
         self, collection: str, document_id: str, scope: Scope, /
