@@ -25,6 +25,7 @@ from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
 from groundhook.core.types.search import Certainty, Item
 from groundhook.core.types.tables import tables_of
 from groundhook.host.llm import extract, passages, questions
+from groundhook.host.llm.parts import is_text, notices
 from groundhook.host.llm.passages import Quote, near
 from groundhook.host.llm.tables import MOST_ROWS, doubts, table_parts
 
@@ -180,6 +181,7 @@ def _title(item: Item) -> str:
 
 NAME = "extractive"
 LONGEST_QUESTION = 8000  # characters
+READS_TEXT = "this connector quotes sources and reads text alone; a language model may read more"
 
 _PIECE = re.compile(r"\S+\s*|\s+")
 
@@ -196,6 +198,8 @@ class ExtractiveConnector:
         self._has_warned = False
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
+        for notice in notices(call.messages, NAME, is_text, hint=READS_TEXT):
+            yield notice
         text = _answer(_question(call), call)
         # Once, since it is for the author, and each reader's turn would repeat it.
         if not call.references and not self._has_warned:

@@ -33,7 +33,7 @@ def can_read(part: Mapping[str, Any], spec: ConnectorSpec, defaults: Mapping[str
     connector's type can do where its file does not say it."""
     kind = str(part.get("type"))
     if kind in TEXTS:
-        return isinstance(part.get("text"), str)
+        return is_text(part)
     needed = MEDIA[kind][0] if kind in MEDIA else ""
     return bool(needed) and spec.can(needed, defaults.get(needed, False))
 
@@ -48,7 +48,18 @@ def read_parts(parts: Sequence[Mapping[str, Any]], reads: _Reads) -> list[dict[s
     ]
 
 
-def notices(messages: Sequence[Message], name: str, reads: _Reads) -> Iterator[Notice]:
+def is_text(part: Mapping[str, Any]) -> bool:
+    """Return whether a part is text, which every connector reads."""
+    return part.get("type") in TEXTS and isinstance(part.get("text"), str)
+
+
+def notices(
+    messages: Sequence[Message],
+    name: str,
+    reads: _Reads,
+    *,
+    hint: str = "capabilities of the connector says what its model reads",
+) -> Iterator[Notice]:
     """Yield a warning for each part of the last user message that the model does not read."""
     last = next((each for each in reversed(messages) if each.role == "user"), None)
     content = last.content if last is not None else None
@@ -57,7 +68,7 @@ def notices(messages: Sequence[Message], name: str, reads: _Reads) -> Iterator[N
             yield Notice(
                 "part_not_read",
                 f"model {name!r} does not read a part of the message: {_describe(part)}",
-                hint="capabilities of the connector says what its model reads",
+                hint=hint,
             )
 
 

@@ -24,6 +24,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -45,6 +46,7 @@ from groundhook.core.ports import Delta, Finished, ModelCall, TextDelta, ToolDel
 from groundhook.core.types.base import Value, dotted, validation_problems
 from groundhook.core.types.connector_spec import ConnectorSpec
 from groundhook.core.types.turn import Usage
+from groundhook.host.llm.parts import can_read, notices
 
 PIECE = 6  # characters of a delta: small, so that markers are split across deltas
 
@@ -119,6 +121,7 @@ class ScriptedConnector:
         """Raise ConfigError for a wrong entry, with its place in the script."""
         self.calls: list[ModelCall] = []
         self._name = spec.id
+        self._reads = partial(can_read, spec=spec, defaults={})
         self._replies = _repeat(
             [_reply(spec, index, entry) for index, entry in enumerate(spec.options.script)]
         )
@@ -137,12 +140,13 @@ class ScriptedConnector:
                 hint='add a reply to options.script, or end it with one that has "times": 0',
             )
         self._check(reply, call)
-        async with aclosing(
-            self._deltas(reply, _insert_markers(reply.text, call, self._name))
-        ) as deltas:
+        text = _insert_markers(reply.text, call, self._name)
+        async with aclosing(self._deltas(reply, text, call)) as deltas:
             yield deltas
 
-    async def _deltas(self, reply: _ScriptedReply, text: str) -> AsyncGenerator[Delta]:
+    async def _deltas(self, reply: _ScriptedReply, text: str, call: ModelCall) -> AsyncGenerator[Delta]:
+        for notice in notices(call.messages, self._name, self._reads):
+            yield notice
         if reply.delay_ms:
             await anyio.sleep(reply.delay_ms / 1000)
         failure = reply.error

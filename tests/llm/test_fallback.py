@@ -77,6 +77,8 @@ def warnings(events: list[Event]) -> list[tuple[str, str]]:
         (Json({"error": {"message": "no such key"}}, 401), "model_refused"),
         (Json({"hello": "world"}), "model_garbled"),
         (Sse([], then="cut"), "model_unreachable"),
+        (Sse([b"data: " + b"[" * 5000 + b"]" * 5000 + b"\n\n"]), "model_garbled"),
+        (Sse([b'data: {"created": ' + b"9" * 5000 + b"}\n\n"]), "model_garbled"),
     ],
 )
 async def test_the_next_connector_answers_when_one_cannot(

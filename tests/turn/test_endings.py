@@ -126,6 +126,41 @@ async def test_a_file_that_the_model_does_not_read_is_named_once(
     assert "QUJD" not in json.dumps(server.requests[-1].json)
 
 
+FILE = {"filename": "report.pdf", "file_data": "data:application/pdf;base64,QUJD"}
+WITH_FILE: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "What?"}, {"type": "file", "file": FILE}],
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("connector", "capabilities", "hint"),
+    [
+        ("extractive", {}, "quotes sources and reads text alone"),
+        ("scripted", {}, "capabilities of the connector"),
+        ("scripted", {"files": True}, ""),
+    ],
+)
+async def test_a_file_that_is_read_without_a_model_is_named_as_well(
+    make_app: MakeApp, connector: str, capabilities: dict[str, bool], hint: str
+) -> None:
+    spec = {
+        "type": connector,
+        "capabilities": capabilities,
+        **({"options": {"script": ["Yes."]}} if connector == "scripted" else {}),
+    }
+    files = {
+        "connectors/mine.conn.yao": json.dumps(spec),
+        "assistants/a/package.yao": '{"connector": "mine"}',
+    }
+    seen = await run(make_app(files), messages=WITH_FILE)
+    named = [each for each in of(seen, "warning") if each.code == "part_not_read"]
+    assert [hint in str(each.hint) for each in named] == ([True] if hint else [])
+    assert all("file report.pdf, application/pdf, 1 kB" in each.message for each in named)
+
+
 SENTENCE = "A hook is a piece of code that runs around a turn. "
 
 

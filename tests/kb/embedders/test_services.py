@@ -22,6 +22,7 @@ from groundhook.core.errors import (
     SourceTimeout,
 )
 from groundhook.handlers.kb.embed import embedding_tokens
+from groundhook.handlers.kb.embedders.endpoint import LARGEST_VECTOR
 from groundhook.handlers.kb.embedders.service import EmbeddingLimits, make_batches, shorten_text
 from tests.kb.embedders.conftest import SERVICES, Makes, factories
 from tests.keys import key
@@ -206,6 +207,16 @@ async def test_each_failure_says_what_happened_and_what_to_do(
         await makes(service, retries=1, dimensions=SIZE).embed_documents(["here"])
     assert type(raised.value) is error
     assert f"'{service}'" in str(raised.value)
+
+
+@pytest.mark.parametrize("texts", [1, 3])
+async def test_an_answer_is_read_as_far_as_so_many_vectors_can_be(
+    server: Loopback, makes: Makes, texts: int
+) -> None:
+    most = LARGEST_VECTOR * (texts + 1)
+    server.on("/openai/embeddings", Trickle(b" " * most + b" " * 10 * LARGEST_VECTOR, pause=0))
+    with pytest.raises(SourceMalformed, match=f"more than {most // 1024} kB"):
+        await makes("openai", retries=0).embed_documents(["here"] * texts)
 
 
 @each
