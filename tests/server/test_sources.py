@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -343,3 +344,49 @@ def test_an_endpoint_refuses_a_caller_without_a_key_or_without_its_scope(
         assert nobody.request(endpoint.method, path).status_code == 401
         refused = reader.request(endpoint.method, path).status_code
         assert (refused == 403) == (endpoint.scope not in (None, "chat"))
+
+
+def test_a_row_with_a_json_cell_that_nobody_can_parse_is_found_and_read_by_every_way(
+    tmp_path: Path,
+) -> None:
+    columns = [
+        {"name": "id", "type": "ID"},
+        {"name": "title", "type": "string"},
+        {"name": "extra", "type": "json"},
+    ]
+    files = {
+        "agent/agent.yml": settings(),
+        "models/note.mod.yao": json.dumps(
+            {"name": "Note", "table": {"name": "note"}, "columns": columns}
+        ),
+        "assistants/notes/package.yao": json.dumps(
+            {"name": "Notes", "db": {"models": ["note"]}, "search": {"db": True}}
+        ),
+    }
+    app = write(tmp_path / "app", files)
+    load = [GROUNDHOOK, "db", "load", "--app", str(app)]
+    subprocess.run(load, env={**SPARSE, "HOME": str(tmp_path)}, check=True, capture_output=True)
+    cells = ["[" * 5000 + "]" * 5000, f"[{'9' * 5000}]", "[1e999, NaN]"]
+    with sqlite3.connect(app / ".groundhook" / "data.sqlite") as connection:
+        connection.executemany(
+            "insert into note (title, extra) values (?, ?)",
+            [(f"note {n}", cell) for n, cell in enumerate(cells)],
+        )
+    connection.close()
+    search = {"name": "search", "arguments": {"query": "all notes"}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": search}
+    both = {"accept": "application/json, text/event-stream"}
+    with serving(app) as served, served.client() as client:
+        found = client.post(
+            "/api/search",
+            json={"type": "db", "query": "all notes", "assistant": "notes", "models": ["note"]},
+        )
+        assert [item["title"] for item in found.json()["items"]] == ["note 0", "note 1", "note 2"]
+        assert client.get("/api/sources/db/note/1").json()["record"]["extra"] == cells[0]
+        ask = {"assistant": "notes", "text": "all notes"}
+        answer = client.post("/api/turns", json=ask, headers={"accept": "application/json"}).json()
+        assert answer["error"] is None
+        assert "note 1" in answer["content"]
+        called = client.post("/mcp", json=call, headers=both)
+        assert "note 2" in called.text
+        assert '"isError":true' not in called.text.replace(" ", "")
