@@ -144,7 +144,9 @@ class ScriptedConnector:
         async with aclosing(self._deltas(reply, text, call)) as deltas:
             yield deltas
 
-    async def _deltas(self, reply: _ScriptedReply, text: str, call: ModelCall) -> AsyncGenerator[Delta]:
+    async def _deltas(
+        self, reply: _ScriptedReply, text: str, call: ModelCall
+    ) -> AsyncGenerator[Delta]:
         for notice in notices(call.messages, self._name, self._reads):
             yield notice
         if reply.delay_ms:

@@ -313,7 +313,10 @@ class GrowingAnswer:
             part = text[at : at + LONGEST_PIECE]
             self._reading, pieces = reader.read(self._reading, part, self.citation_index.grammar)
             for piece in pieces:
+                read = len(self._sources)
                 self._stream_piece(piece)
+                if len(self._sources) > read:
+                    await anyio.lowlevel.checkpoint()  # to read a long source takes 0.1 s
             await self.channel.wait_for_reader()
             # Lets other turns run: a service may send an answer of a megabyte in one piece.
             await anyio.lowlevel.checkpoint()

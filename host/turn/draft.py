@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from groundhook.core.errors import ModelGarbled
 from groundhook.core.ports import (
     Delta,
     Finished,
@@ -13,6 +14,8 @@ from groundhook.core.ports import (
     ToolDelta,
 )
 from groundhook.host.tools.toolbox import parse_arguments
+
+MOST_CALLS = 128  # tool calls of one answer of a model
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Draft:
 
 
 def step(draft: Draft, delta: Delta) -> Draft:
-    """Return the draft with one more delta. The pieces of a tool call are joined by its index."""
+    """Return the draft with one more delta. The pieces of a tool call are joined by its index.
+    Raises ModelGarbled for more than MOST_CALLS."""
     match delta:
         case TextDelta(text):
             return replace(draft, text=draft.text + text)
@@ -36,6 +40,8 @@ def step(draft: Draft, delta: Delta) -> Draft:
             return draft if draft.thought else replace(draft, thought=True)
         case ToolDelta():
             calls = {call.index: call for call in draft.calls}
+            if delta.index not in calls and len(calls) == MOST_CALLS:
+                raise ModelGarbled(f"the model called more than {MOST_CALLS} tools in one answer")
             old = calls.get(delta.index, ToolDelta(delta.index))
             calls[delta.index] = ToolDelta(
                 delta.index,

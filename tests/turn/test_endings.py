@@ -11,7 +11,7 @@ import pytest
 
 from groundhook.host.turn.endings import LOOKED_AT, repeated
 from tests.conftest import MakeApp
-from tests.loopback.chat import chunk
+from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Loopback, Sse, serving
 from tests.parts.turns import end, of, run
 
@@ -124,6 +124,20 @@ async def test_a_file_that_the_model_does_not_read_is_named_once(
     sent = server.requests[-1].json["messages"][-1]["content"]
     assert "[file report.pdf, application/pdf, 1 kB: not read by this model]" in sent
     assert "QUJD" not in json.dumps(server.requests[-1].json)
+
+
+@pytest.mark.parametrize(("calls", "codes"), [(128, []), (129, ["model_garbled"])])
+async def test_an_answer_with_more_calls_than_any_model_makes_is_an_error_of_the_model(
+    make_app: MakeApp, server: Loopback, calls: int, codes: list[str]
+) -> None:
+    function = {"name": "none", "arguments": "{}"}
+    called = [
+        chunk({"tool_calls": [{"index": n, "id": f"c{n}", "function": function}]})
+        for n in range(calls)
+    ]
+    server.on(PATH, Sse([*called, chunk(finish="tool_calls"), "[DONE]"]), Sse(answer("Done.")))
+    seen = await run(app_of(make_app, server))
+    assert [each.code for each in of(seen, "error")] == codes
 
 
 FILE = {"filename": "report.pdf", "file_data": "data:application/pdf;base64,QUJD"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,3 +107,13 @@ def test_any_text_gives_a_query_of_bounded_size_out_of_its_own_words(text: str, 
         word.strip('"').casefold().lower() in letters or '"' in word
         for word in keywords.query.split()
     )
+
+
+def test_of_a_text_as_long_as_a_book_the_beginning_and_the_end_are_read() -> None:
+    began = time.process_time()
+    found = extract(
+        f"When was the bridge of Oren built? {'a ' * 2_000_000} What does Velmora cost?"
+    )
+    assert time.process_time() - began < 5  # half a minute
+    assert "Oren" in found.query
+    assert "Velmora" in found.query
