@@ -13,34 +13,30 @@ longest stops on standard error.
 from __future__ import annotations
 
 import json
-import select
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import httpx
 from pydantic import BaseModel
 
 from bench.figures import figure
+from bench.stops_formats import FORMATS
+from bench.stops_served import CALLS, OFTEN, Campaign, campaign, hooked
 from groundhook.host.server.api.table import ENDPOINTS
 
-KEY = "k" * 40
 QUESTION = 250_000  # characters: almost the limit of a conversation
 ARGUMENT = 900_000  # almost the limit of a host call's arguments
-ANSWER = 1_000_000  # of a model
+ANSWER = 1_000_000  # of a model, a tool, a page
+FOUND = 1_500_000  # of a web search: almost the limit of its answer, when it is escaped
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+QUERY, ID = 9_900, 3_900  # almost the limits of a tool's query and id
 LINE = 20_000  # of a path and of the headers
 DOCUMENT = 20_000
+MANY = 10_000  # events of a model
+ASK = "How long does tea take?"
 # What a pattern or a parser may read again and again: blanks, brackets, marks, words of questions.
 UNITS: tuple[str, ...] = tuple(
     json.loads(
@@ -57,259 +53,7 @@ UNITS: tuple[str, ...] = tuple(
 ]"""
     )
 )
-
-HOOK = """
-export function Create(ctx: any, messages: any[]) {
-  const { call, unit, size } = JSON.parse(messages[messages.length - 1].content);
-  const text = unit.repeat(size / unit.length);
-  const calls: any = {
-    json: () => Process("text.ExtractJSON", text),
-    html: () => Process("text.HTMLToMarkdown", text),
-    markdown: () => Process("text.MarkdownToHTML", text),
-    find: () => Process("models.row.Find", text),
-    get: () => Process("models.row.Get", { wheres: [{ field: "name", op: "match", value: text }] }),
-    kb: () => ctx.search.KB(text),
-    db: () => ctx.search.DB(text),
-    where: () => ctx.search.DB("rows", { wheres: [{ field: "name", value: text }] }),
-    send: () => ctx.Send({ type: "text", props: { content: text } }),
-    card: () => ctx.Send({ type: "card", props: { [text]: text } }),
-    log: () => console.log(text),
-    locale: () => $L(text),
-    memory: () => { ctx.memory.user.Set("k", text); ctx.memory.user.Get("k"); },
-    name: () => Process(text),
-    metadata: () => ({ metadata: { text } }),
-    fails: () => { throw new Error(text); },
-  };
-  let made: any = null;
-  try { made = calls[call](); } catch (error) { if (call === "fails") throw error; }
-  return { ...(call === "metadata" ? made : {}), search: false };
-}
-"""
-CALLS: tuple[str, ...] = (
-    *("json", "html", "markdown", "find", "get", "kb", "db", "where", "send", "card", "log"),
-    *("locale", "memory", "name", "metadata", "fails"),
-)
-
-
-def _package(connector: str, **more: Any) -> str:
-    return json.dumps({"name": connector, "connector": connector, "public": True, **more})
-
-
-LIMITS = {"turns_per_minute": 10**6, "requests_per_minute": 10**6, "turns_at_once": 100}
-FILES = {
-    "agent/agent.yml": json.dumps(
-        {
-            "server": {
-                "auth": {"keys": [{"name": "bench", "key": KEY, "user": "bench"}]},
-                "limits": LIMITS,
-                "streams": {"linger_s": 0, "keep_s": 1},
-                "drain_s": 0,
-            }
-        }
-    ),
-    "kb/notes.kb.yao": '{ "name": "Notes", "embedding": { "provider": "hash" } }',
-    "models/row.mod.yao": json.dumps(
-        {
-            "name": "Row",
-            "table": {"name": "row"},
-            "columns": [
-                {"name": "id", "type": "ID"},
-                {"name": "name", "type": "string"},
-                {"name": "price", "type": "float"},
-                {"name": "made", "type": "date"},
-            ],
-            "values": [{"id": 1, "name": "Assam", "price": 2.5, "made": "2026-01-02"}],
-        }
-    ),
-    "assistants/open/package.yao": _package(
-        "extractive", kb={"collections": ["notes"]}, search={"kb": True}
-    ),
-    "assistants/rows/package.yao": _package(
-        "extractive", db={"models": ["row"]}, search={"db": True}
-    ),
-    "assistants/model/package.yao": _package(
-        "model", kb={"collections": ["notes"]}, search={"kb": True}
-    ),
-    "assistants/hooked/package.yao": _package(
-        "extractive",
-        kb={"collections": ["notes"]},
-        db={"models": ["row"]},
-        hooks={"limits": {"call_ms": 1000, "wall_ms": 2000}},
-    ),
-    "assistants/hooked/index.ts": HOOK,
-    "connectors/extractive.conn.yao": '{ "type": "extractive" }',
-}
-
-
-@dataclass(frozen=True)
-class Stop:
-    """The longest stop of the server during one attack: seconds of its computing, and as long as
-    the reader waited."""
-
-    name: str
-    computing: float
-    waited: float
-
-
-@dataclass
-class Campaign:
-    """A server that is attacked. `said` is what its model answers."""
-
-    client: httpx.Client
-    beat: subprocess.Popen[str]
-    said: list[bytes]
-    stops: list[Stop] = field(default_factory=list)
-
-    def attack(self, name: str, method: str, path: str, **request: Any) -> httpx.Response | None:
-        """Send a request, and note the longest stop until it is answered."""
-        answer = None
-        self._worst()
-        with suppress(httpx.HTTPError):  # a connection that is closed is an answer too
-            answer = self.client.request(method, path, **request)
-        computing, waited = self._worst()
-        self.stops.append(Stop(name, computing, waited))
-        return answer
-
-    def turn(self, assistant: str, text: str, name: str) -> httpx.Response | None:
-        """Ask an assistant."""
-        return self.attack(
-            name,
-            "POST",
-            "/api/turns",
-            json={"assistant": assistant, "text": text, "search": True}
-            | ({"search": False} if assistant == "hooked" else {}),
-        )
-
-    def longest(self) -> list[Stop]:
-        """The stops, the longest first."""
-        return sorted(self.stops, key=lambda stop: -min(stop.computing, stop.waited))
-
-    def _worst(self) -> tuple[float, float]:
-        assert self.beat.stdin is not None
-        assert self.beat.stdout is not None
-        self.beat.stdin.write("\n")
-        self.beat.stdin.flush()
-        computing, waited = json.loads(self.beat.stdout.readline())
-        return computing, waited
-
-
-# ---- the server, its model, and the reader of /healthz
-
-
-@contextmanager
-def campaign(folder: Path, units: Sequence[str] = UNITS) -> Iterator[Campaign]:
-    """A served app in an empty folder, with a model that says what it is told to, and a document of
-    each unit."""
-    said: list[bytes] = []
-
-    class Model(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.end_headers()
-            with suppress(OSError):  # the server has read enough
-                for line in said or [b"data: [DONE]"]:
-                    self.wfile.write(line + b"\n\n")
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as model:
-        threading.Thread(target=model.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{model.server_address[1]}/v1"
-        options = {"host": address, "model": "m", "key": "none"}
-        files = {
-            **FILES,
-            "connectors/model.conn.yao": json.dumps({"type": "openai", "options": options}),
-            **_documents(units),
-        }
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-        groundhook = str(Path(sys.executable).with_name("groundhook"))
-        for command in (["kb", "add", "notes", str(folder / "notes")], ["db", "load"]):
-            subprocess.run(
-                [groundhook, *command, "--app", str(folder)], check=False, stdout=sys.stderr
-            )
-        try:
-            with _served(groundhook, folder) as (url, pid), _beating(url, pid) as beat:
-                headers = {"authorization": f"Bearer {KEY}", "accept": "application/json"}
-                with httpx.Client(base_url=url, headers=headers, timeout=120) as client:
-                    made = Campaign(client, beat, said)
-                    _warm(made)
-                    yield made
-        finally:
-            model.shutdown()
-
-
-@contextmanager
-def _served(groundhook: str, folder: Path) -> Iterator[tuple[str, int]]:
-    command = [groundhook, "serve", "--app", str(folder), "--port", "0", "--json"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline())["url"], process.pid
-        finally:
-            process.kill()
-
-
-@contextmanager
-def _beating(url: str, pid: int) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench.stops", "beat", url, str(pid)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[1],
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def _warm(campaign: Campaign) -> None:
-    """Ask until nothing is loaded for the first time."""
-    while campaign.client.get("/readyz").json().get("warm") is False:
-        time.sleep(0.1)
-    for assistant in ("open", "rows", "model"):
-        campaign.turn(assistant, "How long does tea take?", "warm")
-    for call in CALLS:
-        campaign.turn("hooked", _hooked(call, "a", 10), "warm")
-    campaign.stops.clear()
-
-
-def beat(url: str, pid: int) -> None:
-    """Read /healthz without end. For each line of standard input print the longest stop since the
-    last: [seconds of computing, seconds waited]."""
-    server = HTTPConnection(url.removeprefix("http://"))
-    worst, asked = (0.0, 0.0), False
-    while True:
-        began, computed = time.monotonic(), _computed(pid)
-        server.request("GET", "/healthz")
-        server.getresponse().read()
-        stop = (_computed(pid) - computed, time.monotonic() - began)
-        worst = max(worst, stop, key=min)
-        if asked:
-            print(json.dumps(worst), flush=True)
-            worst = (0.0, 0.0)
-        asked = bool(select.select([sys.stdin], [], [], 0.005)[0]) and bool(sys.stdin.readline())
-
-
-def _computed(pid: int) -> float:
-    """Return the seconds that the threads of a process have computed."""
-    total = 0
-    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(OSError):  # the thread has ended
-            total += int(path.read_text().split()[0])
-    return total / 1e9
-
-
-# ---- attacks
-
+PAGES = {"html": "text/html", "pdf": "application/pdf", "txt": "text/plain"}
 # What a body needs beside the value that is pumped.
 BASES: Mapping[str, Mapping[str, Any]] = {
     "/api/turns": {"text": "?"},
@@ -325,8 +69,10 @@ def pumped(unit: str, size: int) -> str:
 
 def attack_all(campaign: Campaign, units: Sequence[str] = UNITS) -> None:
     """Run every attack with every unit."""
+    documents(campaign, units)
+    small_pieces(campaign)
     for unit in units:
-        for attack in (bodies, addresses, questions, host_calls, answers):
+        for attack in (bodies, addresses, questions, tools, host_calls, answers, services):
             attack(campaign, unit)
 
 
@@ -388,7 +134,7 @@ def questions(campaign: Campaign, unit: str) -> None:
 def host_calls(campaign: Campaign, unit: str, calls: Sequence[str] = CALLS) -> None:
     """Each call of a hook."""
     for call in calls:
-        campaign.turn("hooked", _hooked(call, unit, ARGUMENT), f"{call} of a hook {unit!r}")
+        campaign.turn("hooked", hooked(call, unit, ARGUMENT), f"{call} of a hook {unit!r}")
 
 
 def answers(campaign: Campaign, unit: str) -> None:
@@ -406,30 +152,133 @@ def answers(campaign: Campaign, unit: str) -> None:
     for name, said in spoken.items():
         lines = [_chunk(delta) for delta in said]
         lines.append(_chunk({}, finish_reason="stop"))
-        campaign.said[:] = [*lines, b"data: [DONE]"]
-        campaign.turn("model", "How long does tea take?", f"{name} of a model {unit!r}")
+        campaign.said.lines[:] = [*lines, b"data: [DONE]"]
+        campaign.turn("model", ASK, f"{name} of a model {unit!r}")
+        if name == "text":
+            campaign.turn("next", ASK, f"{name} of a model to Next {unit!r}")
     for columns, size in ((0, ANSWER), (0, 90_000), (2, 40_000), (99, 3_000)):
         head = f"{'|a' * columns}|\n{'|-' * columns}|\n" if columns else ""
-        campaign.said[:] = [_chunk({"content": head + text[:size]}), b"data: [DONE]"]
+        campaign.said.lines[:] = [_chunk({"content": head + text[:size]}), b"data: [DONE]"]
         campaign.attack(
             f"{size} of {unit!r} in {columns} columns as blocks",
             "POST",
             "/api/turns?view=blocks",
-            json={"assistant": "model", "text": "How long does tea take?"},
+            json={"assistant": "model", "text": ASK},
             headers={"accept": "text/event-stream"},
         )
-    campaign.said[:] = [b"data: " + text.encode()]
-    campaign.turn("model", "How long does tea take?", f"no event of a model {unit!r}")
-    campaign.said.clear()
+    campaign.said.lines[:] = [b"data: " + text.encode()]
+    campaign.turn("model", ASK, f"no event of a model {unit!r}")
+    campaign.said.lines.clear()
+
+
+def small_pieces(campaign: Campaign) -> None:
+    """Answers of a model in the smallest pieces, of each kind, for each kind of client; and hooks
+    that call the host again and again."""
+    call = {"index": 0, "function": {"arguments": "a"}}
+    calls = {"index": 0, "id": "c", "function": {"name": "n", "arguments": "{}"}}
+    spoken: dict[str, list[bytes]] = {
+        "letters": [_chunk({"content": "a"})] * MANY,
+        "thoughts": [_chunk({"reasoning_content": "a"})] * MANY,
+        "arguments": [_chunk({"tool_calls": [call]})] * MANY,
+        "calls": [
+            _chunk({"tool_calls": [{**calls, "index": n, "id": f"c{n}"}]}) for n in range(2000)
+        ],
+        "empty": [_chunk({})] * MANY,
+        "comments": [b":"] * MANY,
+        "markers": [_chunk({"content": "#ref:a1b2 "})] * MANY,
+    }
+    chat = {"model": "model", "messages": [{"role": "user", "content": ASK}]}
+    for name, lines in spoken.items():
+        campaign.said.lines[:] = [*lines, _chunk({}, finish_reason="stop"), b"data: [DONE]"]
+        campaign.turn("model", ASK, f"{MANY} {name} of a model")
+        for path, body in (
+            ("/v1/chat/completions", chat),
+            ("/v1/responses", {"model": "model", "input": ASK}),
+            ("/api/assistants/model/ag-ui", {"threadId": "t", "runId": "r", **chat}),
+        ):
+            campaign.attack(f"{MANY} {name} of a model for {path}", "POST", path, json=body)
+    campaign.said.lines.clear()
+    for often in OFTEN:
+        campaign.turn("hooked", hooked(often, "a", 200), f"{often} of a hook")
+
+
+def services(campaign: Campaign, unit: str) -> None:
+    """Answers of a tool of an MCP server, of a web search, and pages."""
+    said, text = campaign.said, pumped(unit, ANSWER)
+    resource = {"uri": "a:b", "mimeType": "text/html", "text": text}
+    results: dict[str, dict[str, Any]] = {
+        "text": {"content": [{"type": "text", "text": text}]},
+        "structure": {"content": [], "structuredContent": {text[:1000]: [text]}},
+        "resource": {"content": [{"type": "resource", "resource": resource}]},
+        "error": {"content": [{"type": "text", "text": text}], "isError": True},
+        "blocks": {"content": [{"type": "text", "text": unit}] * 5000},
+    }
+    call = {"index": 0, "id": "c", "function": {"name": "said__say", "arguments": "{}"}}
+    said.lines[:] = [_chunk({"tool_calls": [call]}, finish_reason="tool_calls"), b"data: [DONE]"]
+    for name, result in results.items():
+        said.result = result
+        campaign.turn("tools", ASK, f"{name} of a tool {unit!r}")
+        campaign.turn("hooked", hooked("mcp", unit, 10), f"{name} of a tool to a hook {unit!r}")
+    said.lines.clear()
+    said.pages = {
+        f"/page.{name}": (media_type, FORMATS[name](text[: ANSWER // 5]))
+        for name, media_type in PAGES.items()
+    }
+    passage = pumped(unit, FOUND // 10)
+    said.found = {
+        "results": [
+            {"url": f"{said.url}{path}", "title": passage[:LINE], "content": passage}
+            for path in [*said.pages, *map(str, range(7))]
+        ],
+        "unresponsive_engines": [[passage[:LINE], passage[:LINE]]],
+    }
+    campaign.turn("web", ASK, f"web search {unit!r}")
+    campaign.turn("web", text[:QUESTION], f"web search for {unit!r}")
+    said.found = {"results": [], "unresponsive_engines": [[passage, passage]] * 5}
+    campaign.turn("web", ASK, f"engines of a web search {unit!r}")
+
+
+def tools(campaign: Campaign, unit: str) -> None:
+    """Arguments of tools that clients call: of the host, of a toolkit, of an MCP server."""
+    text = pumped(unit, QUESTION)
+    for assistant, name, arguments in (
+        ("house", "search_documents", {"query": text}),
+        ("house", "search_documents", {"query": text[:ID]}),
+        ("tools", "said__say", {text[:1000]: text}),
+    ):
+        path = f"/api/tools/{name}?assistant={assistant}"
+        campaign.attack(f"tool {name} {unit!r}", "POST", path, json=arguments)
+    offered: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("search", {"query": text[:QUERY]}),
+        ("fetch", {"id": text[:ID]}),
+        ("batch_fetch", {"ids": [text[:ID]] * 20}),
+        ("search_documents", {"query": text[:QUERY]}),
+        ("ask", {"question": text[:QUERY], "assistant": "open"}),
+    )
+    for name, given in offered:
+        params = {"name": name, "arguments": given}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        campaign.attack(f"/mcp {name} {unit!r}", "POST", "/mcp", json=message, headers=JSON)
 
 
 def documents(campaign: Campaign, units: Sequence[str] = UNITS) -> None:
-    """Each document that was added, as a browser sees it, and questions that find it."""
-    for name in _documents(units):
+    """Documents of each format, two for each unit, added while the server reads the collection;
+    each as a browser sees it, and a question that finds it."""
+    folder = campaign.folder / "formats"
+    folder.mkdir()
+    names = list(notes(units))
+    endings = list(FORMATS)
+    for at, unit in enumerate(units):
+        for ending in (endings[at % len(endings)], endings[(at + 5) % len(endings)]):
+            name = f"{ending}{at}.{ending}"
+            text = f"About {ending}{at}: tea takes minutes. {pumped(unit, DOCUMENT)}"
+            (folder / name).write_bytes(FORMATS[ending](text))
+            names.append(name)
+    campaign.add(f"{len(names)} documents are added", folder)
+    for name in names:
         path = f"/api/sources/kb/notes/{Path(name).name}"
         campaign.attack(f"page of {name}", "GET", path, headers={"accept": "text/html"})
-        word = Path(name).stem
-        campaign.turn("open", f"What is {word}?", f"question that finds {name}")
+        campaign.turn("open", f"What is {Path(name).stem}?", f"question that finds {name}")
 
 
 def ordinary(campaign: Campaign) -> None:
@@ -439,15 +288,17 @@ def ordinary(campaign: Campaign) -> None:
             campaign.turn(assistant, "How long does black tea take?", "ordinary")
 
 
-def _documents(units: Sequence[str]) -> dict[str, str]:
-    return {
+def notes(units: Sequence[str] = UNITS) -> dict[str, str]:
+    """Return the first documents of the app, and the summaries of its toolkit."""
+    found = {
         f"notes/word{at}.md": f"About word{at}: tea takes minutes. {pumped(unit, DOCUMENT)}"
         for at, unit in enumerate(units)
     }
-
-
-def _hooked(call: str, unit: str, size: int) -> str:
-    return json.dumps({"call": call, "unit": unit, "size": size})
+    summaries = [
+        json.dumps({"id": at, "title": pumped(unit, 200), "content": pumped(unit, 8000)})
+        for at, unit in enumerate(units)
+    ]
+    return {**found, "assistants/house/summaries.jsonl": "\n".join(summaries)}
 
 
 def _chunk(delta: Mapping[str, Any], **more: Any) -> bytes:
@@ -456,8 +307,9 @@ def _chunk(delta: Mapping[str, Any], **more: Any) -> bytes:
 
 
 def _address(path: str, text: str = "x") -> str:
-    """Return a path with a text for each of its parameters."""
-    return "/".join(text if part.startswith("{") else part for part in path.split("/"))
+    """Return a path with a text for each of its parameters but the assistant."""
+    named = path.replace("{assistant}", "open") if path.endswith(("/chat", "/ag-ui")) else path
+    return "/".join(text if part.startswith("{") else part for part in named.split("/"))
 
 
 def _texts(model: type[BaseModel], before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -491,11 +343,10 @@ def _with(body: dict[str, Any], path: Sequence[str], text: str) -> dict[str, Any
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, campaign(Path(folder)) as made:
+    with tempfile.TemporaryDirectory() as folder, campaign(Path(folder), notes()) as made:
         ordinary(made)
         floor = made.longest()[0]
         made.stops.clear()
-        documents(made)
         attack_all(made)
         longest = made.longest()
         for stop in longest[:10]:
@@ -510,7 +361,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["beat"]:
-        beat(sys.argv[2], int(sys.argv[3]))
-    else:
-        main()
+    main()

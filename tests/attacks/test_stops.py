@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import stops
-from bench.stops import Campaign
+from bench.stops_served import Campaign, campaign
 
 UNITS = ("```a\n", " ")
 CALLS = ("json", "html", "markdown", "send", "db")
@@ -19,25 +19,25 @@ LONGEST, LONGEST_ALONE = 1.0, 0.25
 
 
 @pytest.fixture
-def campaign(tmp_path: Path, full: bool) -> Iterator[Campaign]:
-    with stops.campaign(tmp_path, stops.UNITS if full else UNITS) as made:
+def attacked(tmp_path: Path, full: bool) -> Iterator[Campaign]:
+    with campaign(tmp_path, stops.notes(stops.UNITS if full else UNITS)) as made:
         yield made
 
 
 @pytest.mark.timeout(0)
-def test_no_pumped_text_stops_the_server(campaign: Campaign, full: bool) -> None:
+def test_no_pumped_text_stops_the_server(attacked: Campaign, full: bool) -> None:
     if full:
-        stops.documents(campaign)
-        stops.attack_all(campaign)
+        stops.attack_all(attacked)
     else:
-        stops.documents(campaign, UNITS)
+        stops.documents(attacked, UNITS)
         for unit in UNITS:
-            stops.questions(campaign, unit)
-            stops.answers(campaign, unit)
-            stops.host_calls(campaign, unit, CALLS)
-        stops.answers(campaign, "=\n")  # rows of a table, for readers of blocks
-    assert len(campaign.stops) > 40
-    longest = campaign.longest()[:10]
+            stops.questions(attacked, unit)
+            stops.answers(attacked, unit)
+            stops.host_calls(attacked, unit, CALLS)
+        stops.services(attacked, UNITS[0])
+        stops.answers(attacked, "=\n")  # rows of a table, for readers of blocks
+    assert len(attacked.stops) > 40
+    longest = attacked.longest()[:10]
     most = LONGEST_ALONE if full else LONGEST
     assert min(longest[0].computing, longest[0].waited) < most, longest
-    assert campaign.client.get("/healthz").status_code == 200
+    assert attacked.client.get("/healthz").status_code == 200
