@@ -56,9 +56,7 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
     """Return at most `most` phrases of a question, in its order. The query joins them with spaces
     and has at most LONGEST_QUERY characters; it is not empty unless the text is blank. Of
     a text longer than LONGEST_READ only the beginning and the end are read."""
-    text = " ".join(text.replace("\0", " ").split())
-    if len(text) > LONGEST_READ:
-        text = f"{text[: LONGEST_READ // 2]}\n{text[-LONGEST_READ // 2 :]}"
+    text = _read_part(" ".join(text.replace("\0", " ").split()))
     if text.isupper() and len(text.split()) > SHORT:
         text = text.lower()  # text in capitals throughout does not show names
     spoken = _language_of(text) if language == "auto" else named(language)
@@ -79,6 +77,11 @@ def extract(text: str, *, most: int = 10, language: str = "auto") -> Keywords:
         if phrases
         else _keep_question(text)
     )
+
+
+def _read_part(text: str) -> str:
+    half = LONGEST_READ // 2
+    return text if len(text) <= LONGEST_READ else f"{text[:half]}\n{text[-half:]}"
 
 
 def _language_of(text: str) -> Language:

@@ -321,6 +321,14 @@ LINTED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"wheres": [{"related": "buyer"}] * 17}, "DSL009 wheres[16]: a query takes at most 16"),
     (
+        {"wheres": [{"field": "*", "op": "match any", "value": [str(n) for n in range(201)]}]},
+        "DSL009 wheres[0]: a query takes at most 200 words",
+    ),
+    (
+        {"wheres": [{"field": "city", "op": "match", "value": list("abcde") * 10}] * 5},
+        "DSL009 wheres[4]: a query takes at most 200 words",
+    ),
+    (
         {"wheres": [{"field": "total", "op": "like", "other": {"field": "id"}}]},
         "DSL004 wheres[0]: the operator 'like' cannot be used with 'other'",
     ),

@@ -31,6 +31,8 @@ ANSWERS = {
     b'{"type":"resource_link","uri":"file:///b","name":"b.txt"}]}',
     "chart": b'"result":{"content":[{"type":"text","text":"a chart"},'
     b'{"type":"image","data":"' + b"QUJD" * 4096 + b'","mimeType":"image/png"}]}',
+    "many": b'"result":{"content":[' + b",".join([b'{"type":"text","text":"a"}'] * 2001) + b"]}",
+    "most": b'"result":{"content":[' + b",".join([b'{"type":"text","text":"a"}'] * 2000) + b"]}",
     "both": b'"result":{"structuredContent":{"a":1},"content":[{"type":"text","text":"{}"},'
     b'{"type":"resource_link","uri":"file:///b","name":"b.txt"}]}',
 }
@@ -69,6 +71,7 @@ for line in sys.stdin:
         ("quota", ServerRefused, r"quota exceeded \(-32000\)"),
         ("later", ServerRefused, r"busy until noon \(-32001\)"),
         ("broken", ServerMalformed, "not valid MCP"),
+        ("many", ServerMalformed, "has a list of 2001 entries: at most 2000 are read"),
     ],
 )
 async def test_an_error_of_the_server_is_its_answer_and_the_call_is_not_repeated(
@@ -80,7 +83,9 @@ async def test_an_error_of_the_server_is_its_answer_and_the_call_is_not_repeated
         assert await value(servers, "odd", "calls") == 1
 
 
-@pytest.mark.parametrize(("tool", "text"), [("latin", "caf� and on"), ("half", "a � b")])
+@pytest.mark.parametrize(
+    ("tool", "text"), [("latin", "caf� and on"), ("half", "a � b"), ("most", "\n".join("a" * 2000))]
+)
 async def test_text_that_is_not_utf_8_arrives_with_a_mark_in_its_place(
     opened: Open, tool: str, text: str
 ) -> None:

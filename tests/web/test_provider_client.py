@@ -13,7 +13,9 @@ import pytest
 
 from groundhook.core.errors import SourceError
 from groundhook.core.types.web_providers import WebAccess
+from groundhook.handlers.web.providers.answers import MOST_OBJECTS, objects_of
 from groundhook.handlers.web.providers.client import ProviderClient
+from groundhook.handlers.web.providers.searxng import unresponsive
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, serving
 
 
@@ -117,3 +119,9 @@ async def test_a_hundred_concurrent_requests_have_connections_of_their_own(
         for _ in range(100):
             tasks.start_soon(lambda: client.request("GET", "search", timeout=60))
     assert len(server.requests) == 100
+
+
+def test_of_an_answer_with_a_hundred_thousand_results_the_first_are_read() -> None:
+    answer: dict[str, object] = {"results": [{}] * 100_000}
+    assert len(objects_of("searxng", answer, "results")) == MOST_OBJECTS
+    assert unresponsive({"unresponsive_engines": [["a", "b"]] * 100_000}).count("a (b)") <= 50

@@ -27,7 +27,6 @@ from groundhook.handlers.db.query.kinds import comparable, figure_field
 from groundhook.handlers.db.query.lint_names import check_aggregate, route_of, single_route
 from groundhook.handlers.db.query.lint_values import (
     KIND_NAMES,
-    MAX_VALUES,
     InvalidPart,
     check_operator,
     check_value,
@@ -36,6 +35,7 @@ from groundhook.handlers.db.query.lint_values import (
 )
 
 MAX_DEPTH = 8  # of nested groups, related records and figures
+MAX_WORDS = 200  # of a query, each counted once for each field in which it is looked for
 MAX_RELATED = 16  # conditions on related records and figures, each of which may read a whole table
 
 
@@ -66,6 +66,7 @@ class ConditionLinter:
     schemas: Mapping[str, Schema]
     add: Add
     related: int = 0  # conditions that read another table as a whole
+    words: int = 0  # that are looked for, by the fields in which they are
 
     def wheres(
         self, path: str, wheres: Sequence[Where], here: Schema, depth: int = 0
@@ -155,9 +156,13 @@ class ConditionLinter:
         words = [value] if isinstance(value, str) else value
         if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
             raise InvalidPart("DSL005", f"the operator {op!r} needs words, not {value!r}")
-        if len(words) > MAX_VALUES:
+        fields = max(1, len(here.texts)) if name == EVERY_TEXT else 1
+        self.words += fields * len(words)
+        if self.words > MAX_WORDS:
             raise InvalidPart(
-                "DSL009", f"the operator {op!r} takes at most {MAX_VALUES} words, not {len(words)}"
+                "DSL009",
+                f"a query takes at most {MAX_WORDS} words, each for each field that it is looked"
+                f" for in, not {self.words}",
             )
         return [coerce_value(Field(name, "text"), word) for word in words]
 

@@ -19,6 +19,7 @@ from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
 
 TOO_MANY = 429
+MOST_OBJECTS = 500  # results of an answer that are read; a search has at most 100
 PLAN_USED_UP = (432, 433)  # Tavily's: the plan's limit, the pay-as-you-go limit
 PASSING = (500, 502, 503, 504)  # transient; a search has no side effects, so a retry is safe
 
@@ -61,11 +62,12 @@ def parse_answer(provider: str, variable: str, reply: HttpReply) -> dict[str, An
 
 
 def objects_of(provider: str, answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """Return the list of objects under `key`. Raises SourceMalformed when it is missing or of
-    another shape: only an empty list means that nothing was found."""
+    """Return the list of objects under `key`, the first MOST_OBJECTS of it. Raises SourceMalformed
+    when it is missing or of another shape: only an empty list means that nothing was found."""
     found = answer.get(key)
     if not isinstance(found, list):
         raise SourceMalformed(f"{provider!r} answered without a list of {key!r}", hint=_HOST_HINT)
+    found = found[:MOST_OBJECTS]
     if not all(isinstance(entry, Mapping) for entry in found):
         raise SourceMalformed(
             f"{provider!r} answered with {key!r} that are not objects", hint=_HOST_HINT

@@ -72,7 +72,7 @@ def unresponsive(answer: Mapping[str, Any]) -> str:
     (timeout)`."""
     named = answer.get("unresponsive_engines")
     pairs = (
-        [entry for entry in named if isinstance(entry, Sequence) and len(entry) == 2]
+        [entry for entry in named[:50] if isinstance(entry, Sequence) and len(entry) == 2]
         if isinstance(named, list)
         else []
     )

@@ -18,7 +18,9 @@ from groundhook.core.json_text import NotJson, read_json
 UNREACHED = -31001  # data: {"delivered": whether the request may have arrived}
 REFUSED = -31002  # data: {"status": …}
 TOO_LARGE = -31003
+TOO_MANY = -31004
 
+MOST_LISTED = 2000  # entries of a list in a result
 LARGER = "is larger than allowed"
 BROKE_OFF = "broke off"
 

@@ -20,7 +20,15 @@ from groundhook.core.errors import (
 from groundhook.core.exception_groups import errors_in
 from groundhook.core.types.base import dotted, validation_problems
 from groundhook.host.tools.mcp.evidence import ConnectionEvidence
-from groundhook.host.tools.mcp.http_client import BROKE_OFF, LARGER, REFUSED, TOO_LARGE, UNREACHED
+from groundhook.host.tools.mcp.http_client import (
+    BROKE_OFF,
+    LARGER,
+    MOST_LISTED,
+    REFUSED,
+    TOO_LARGE,
+    TOO_MANY,
+    UNREACHED,
+)
 
 CONNECTION_ERRORS = (
     anyio.BrokenResourceError,
@@ -75,9 +83,8 @@ async def _from_protocol_error(
         exc.data if isinstance(exc.data, Mapping) else {},
     )
     target = f" {request}" if request else ""
-    limit = f"{evidence.spec.result_kb} KB (result_kb in its file)"
-    if exc.code == TOO_LARGE or LARGER in reason or "byte limit" in reason:
-        return ServerMalformed(f"the answer of {name} to{target} is larger than {limit}")
+    if (limit := _limit_reached(exc.code, reason, evidence)) is not None:
+        return ServerMalformed(f"the answer of {name} to{target} {limit}")
     if exc.code == UNREACHED:
         return await evidence.connection_lost(
             request, delivered=bool(data.get("delivered", True)), reason=reason
@@ -95,6 +102,15 @@ async def _from_protocol_error(
             hint=_refusal_hint(data),
         )
     return ServerRefused(f"{name} refused{target or ' the connection'}: {reason} ({exc.code})")
+
+
+def _limit_reached(code: int, reason: str, evidence: ConnectionEvidence) -> str | None:
+    """Return what an answer has too much of; None for another error."""
+    if code == TOO_MANY:
+        return f"has {reason}: at most {MOST_LISTED} are read"
+    if code == TOO_LARGE or LARGER in reason or "byte limit" in reason:
+        return f"is larger than {evidence.spec.result_kb} KB (result_kb in its file)"
+    return None
 
 
 def _is_closed(exc: MCPError) -> bool:

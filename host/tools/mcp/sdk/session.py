@@ -44,6 +44,7 @@ from groundhook.core.types.server_spec import ServerSpec
 from groundhook.host.tools.mcp.evidence import ConnectionEvidence
 from groundhook.host.tools.mcp.http_client import McpHttpClient
 from groundhook.host.tools.mcp.program import open_program
+from groundhook.host.tools.mcp.sdk.counted import counted
 from groundhook.host.tools.mcp.sdk.errors import (
     CONNECTION_ERRORS,
     PROTOCOL_ERRORS,
@@ -280,7 +281,7 @@ async def _connect(
                 session.forget_tools()
 
     who = Implementation(name="groundhook", version=metadata.version("groundhook"))
-    client = Client(transport, cache=None, message_handler=on_message, client_info=who)
+    client = Client(counted(transport), cache=None, message_handler=on_message, client_info=who)
     try:
         await stack.enter_async_context(client)
     except (*CONNECTION_ERRORS, *PROTOCOL_ERRORS) as exc:

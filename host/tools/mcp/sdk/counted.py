@@ -1,0 +1,59 @@
+"""The messages of a server without lists that take long: the SDK checks each entry of a result by
+itself, which takes 40 microseconds, and a megabyte has tens of thousands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Self
+
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
+
+from groundhook.host.tools.mcp.http_client import MOST_LISTED, TOO_MANY
+from groundhook.host.tools.mcp.sdk.stdio import Streams
+
+
+@asynccontextmanager
+async def counted(transport: AbstractAsyncContextManager[Streams]) -> AsyncIterator[Streams]:
+    """The streams of a transport. An answer with a longer list is an error of its request."""
+    async with transport as (incoming, outgoing):
+        yield _Counted(incoming), outgoing
+
+
+class _Counted:
+    """The stream from which the SDK receives messages."""
+
+    def __init__(self, incoming: Any) -> None:
+        self._incoming = incoming
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._incoming, name)
+
+    async def __aenter__(self) -> Self:
+        await self._incoming.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> Any:
+        return await self._incoming.__aexit__(*error)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        return _counted(await anext(self._incoming))
+
+    async def receive(self) -> Any:
+        return _counted(await self._incoming.receive())
+
+
+def _counted(item: Any) -> Any:
+    answer = item.message if isinstance(item, SessionMessage) else None
+    if not isinstance(answer, JSONRPCResponse):
+        return item
+    lists = [entry for entry in answer.result.values() if isinstance(entry, list)]
+    most = max(map(len, lists), default=0)
+    if most <= MOST_LISTED:
+        return item
+    error = ErrorData(code=TOO_MANY, message=f"a list of {most} entries")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=answer.id, error=error))
