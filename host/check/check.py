@@ -351,8 +351,8 @@ class _Check:
                 )
         if all(row.keys() <= columns for row in model.values):
             self.found.extend(wrong_rows(model, checked))
-        known = self.app.settings.databases
-        if model.connection and model.connection not in known:
+        known = self._databases()
+        if model.connection and known is not None and model.connection not in known:
             place = checked.place(("connection",))
             error = UnknownName("database", model.connection, known, place=place)
             self.found.append(Problem("error", error.message, place, error.hint, error.code))
@@ -373,6 +373,14 @@ class _Check:
                 self.found.append(Problem("error", message, checked.place((*at, "model"))))
             if relation.through:
                 self._check_join_table(owner, relation.through, checked, (*at, "through"))
+
+    def _databases(self) -> Collection[str] | None:
+        """Return the names of the app's further databases; None if its settings, whose mistakes
+        have a check of their own, cannot be read."""
+        try:
+            return self.app.settings.databases
+        except HostError:
+            return None
 
     def _check_join_table(
         self, owner: str, through: ThroughSpec, checked: ValidDocument, at: Sequence[str]
