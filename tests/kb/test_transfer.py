@@ -130,7 +130,9 @@ async def test_a_rebuild_that_was_killed_goes_on_where_it_was(
 ) -> None:
     async with opens() as kb:
         await kb.add("docs", [write(MANY)])
-    async with await anyio.open_process([sys.executable, "-c", REBUILDER, str(state)]) as process:
+    async with await anyio.open_process(
+        [sys.executable, "-c", REBUILDER, str(state), str(TOGETHER)]
+    ) as process:
         assert process.stdout is not None
         output = b""
         while b"\n" not in output:
@@ -154,14 +156,14 @@ import anyio, sys
 from pathlib import Path
 from groundhook.handlers.kb.opening import open_kb
 from tests.kb.conftest import providers, spec
-from tests.kb.test_transfer import SMALL, TOGETHER
 from groundhook.core.app_settings import KBStorageSettings
+from groundhook.core.types.collection_spec import EmbeddingSpec
 
-async def main(state):
-    declared = {"docs": spec("docs", embedding=SMALL)}
+async def main(state, together):
+    declared = {"docs": spec("docs", embedding=EmbeddingSpec(provider="hash", dimensions=32))}
     async with open_kb(Path(state), declared, providers(), KBStorageSettings(idle_s=20, reserve_mb=1)) as kb:
         def progress(done, total, name):
-            if done > TOGETHER:
+            if done > int(together):
                 print(done, flush=True)
                 sys.stdin.read()  # until it is killed
         await kb.rebuild("docs", progress=progress)

@@ -19,34 +19,11 @@ from groundhook.core.ports import Embedder
 from groundhook.core.trace import recording
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.types.events import TraceNode
-from groundhook.handlers.kb.embed import EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embed import EmbedderFactory
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from tests.kb.conftest import Opens, Writes, search, spec
 from tests.loops import run
-
-SPEC = EmbeddingSpec(provider="words", dimensions=64)
-
-
-class Words:
-    """The hash embedding as a model that is worth caching; it records the texts that it embeds."""
-
-    provider, model, dimensions = "words", "words", 64
-
-    def __init__(self, spec: EmbeddingSpec = SPEC, *, in_context: bool = False) -> None:
-        self.texts: list[str] = []
-        self.in_context = in_context
-        self._inner = HashEmbedder(EmbeddingSpec(provider="hash", dimensions=64))
-
-    async def embed_query(self, text: str, /) -> list[float]:
-        self.texts.append(text)
-        return await self._inner.embed_query(text)
-
-    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
-        self.texts += texts
-        return await self._inner.embed_documents(texts)
-
-    def similarity(self, cosine: float, /) -> float:
-        return self._inner.similarity(cosine)
+from tests.parts.words_embedder import SPEC, Words
 
 
 @pytest.fixture
@@ -90,7 +67,7 @@ def test_another_process_finds_what_this_one_embedded(cache: VectorCache, path: 
     code = f"""
 import anyio, pathlib
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
-from tests.kb.embedders.test_cache import Words
+from tests.parts.words_embedder import Words
 inner = Words()
 cache = VectorCache(pathlib.Path({str(path)!r}), most_bytes=1 << 20)
 anyio.run(CachedEmbedder(inner, cache).embed_documents, ["pear", "moon"])
