@@ -3,6 +3,8 @@
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
 BIN := .venv/bin
+# Compiling every module again takes each worker of the tests ten seconds, and child processes one.
+export PYTHONDONTWRITEBYTECODE :=
 BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations serve
 
 .PHONY: help install demo test test-browser test-packaging test-peers test-faults screenshots coverage lint docs bench figures soak clean

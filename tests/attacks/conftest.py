@@ -222,13 +222,10 @@ def held() -> Held:
     )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def processes_are_started(processes_of_its_own: None) -> None:
-    """What starts and ends processes is tried here."""
-
-
 @pytest.fixture(scope="module")
-async def arena(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena]:
+async def arena(
+    tmp_path_factory: pytest.TempPathFactory, processes_of_its_own: None
+) -> AsyncIterator[Arena]:
     app = tmp_path_factory.mktemp("arena")
     package = {"connector": "script", "kb": {"collections": ["docs"]}}
     files = {

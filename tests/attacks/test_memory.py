@@ -15,6 +15,8 @@ from groundhook.hooks.child import KEPT, MEGABYTE, find_excess
 from tests.attacks.conftest import Arena, until
 from tests.conftest import MakeApp
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 FRESH = 80 * MEGABYTE  # of a worker that is ready, with room to spare
 
 WASM = (

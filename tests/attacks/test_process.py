@@ -15,6 +15,8 @@ from groundhook.hooks.child import MODULE
 from tests.attacks.conftest import Arena
 from tests.conftest import MakeApp
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 
 async def test_a_worker_process_is_not_given_the_secrets_of_the_environment(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,8 @@ import pytest
 from groundhook.core.types.events import Event, Failed
 from tests.attacks.conftest import Arena, until
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 LOOP = "while (true) {}"
 READERS = "groundhook.core.readers.process"
 
