@@ -18,6 +18,7 @@ from groundhook.core.types.search import (
     Origin,
     SearchAccount,
     SourceType,
+    TotalIs,
 )
 from groundhook.core.types.turn import Usage
 
@@ -88,6 +89,9 @@ class SearchComplete(SearchAccount, _Event):
     type: Literal["search_complete"] = "search_complete"
     search_id: str
     total: int = Field(description="Number of matches if the source knows it, else of items")
+    total_is: TotalIs = Field(
+        default="exact", description="`at_least`: there may be more than `total`"
+    )
     duration_ms: int
     error: str | None = Field(
         default=None,

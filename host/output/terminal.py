@@ -220,7 +220,9 @@ class Terminal:
                 whole=True,
             )
             return
-        count = f"{len(items)} of {event.total}" if event.total > len(items) else str(len(items))
+        least = "at least " if event.total_is == "at_least" else ""
+        more = event.total > len(items)
+        count = f"{len(items)} of {least}{event.total}" if more else str(len(items))
         noun = "result" if event.total == 1 and len(items) == 1 else "results"
         self._show_progress("found", f"Found {count} {noun} ({source}){':' if items else ''}")
         for number, item in enumerate(items[:SHOWN_RESULTS], 1):

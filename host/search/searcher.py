@@ -137,6 +137,7 @@ class Searcher:
             SearchComplete(
                 search_id=id,
                 total=result.total,
+                total_is=result.total_is,
                 duration_ms=result.duration_ms,
                 error=result.error,
                 provider=result.provider,

@@ -327,6 +327,31 @@ async def test_every_type_is_returned_alike_by_every_engine(
     ]
 
 
+async def test_json_is_grouped_counted_and_sorted_by_its_text_on_every_engine(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
+    texts = enumerate((["b"], ["a"], ["a"]), 1)
+    values = [{"id": at, "title": "t", "extra": each} for at, each in texts]
+    async with open_database(
+        await fresh_database(), 20_000, {"note": spec(values=values)}
+    ) as database:
+        await database.load()
+        shop = Shop(database, "")
+        grouped = await shop.search(
+            "notes",
+            "note",
+            group_by=["extra"],
+            aggregates=[
+                {"function": "count", "as": "number"},
+                {"function": "count", "field": "extra", "distinct": True, "as": "different"},
+            ],
+        )
+        assert [(item.data or {})["number"] for item in grouped.items] == [2, 1]
+        assert [(item.data or {})["different"] for item in grouped.items] == [1, 1]
+        ordered = await shop.search("notes", "note", orders=[{"field": "extra", "order": "desc"}])
+        assert ordered.items[0].record_id == 1
+
+
 async def test_lower_case_is_the_same_on_every_engine(
     fresh_database: Fresh, spec: Callable[..., ModelSpec]
 ) -> None:

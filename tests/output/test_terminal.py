@@ -104,6 +104,14 @@ def answered(*deltas: str) -> list[Event]:
     return [Text(delta=delta) for delta in deltas]
 
 
+def test_a_number_of_results_that_may_be_larger_says_so() -> None:
+    events = searched(HOOKS, total=10_000)
+    ended = events[-1]
+    assert isinstance(ended, SearchComplete)
+    least = ended.model_copy(update={"total_is": "at_least"})
+    assert "Found 1 of at least 10000 results" in Screen().play([*events[:-1], least]).out
+
+
 def test_a_turn_reads_as_search_then_answer_then_sources() -> None:
     events: list[Event] = [
         StreamStart(assistant_id="docs"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from groundhook.core.types.query_language import Aggregate, BucketUnit
-from groundhook.handlers.db.model.collation import SqlClause, TextComparison
+from groundhook.handlers.db.model.collation import SqlClause, TextComparison, as_text
 
 _PLAIN = sa.literal_column
 # The Thursday of a date's week: it lies in the year and has the number of the week of ISO 8601.
@@ -33,7 +33,10 @@ class Figures:
         self._texts, self._dialect = texts, dialect
 
     def group(self, column: SqlClause, kind: str) -> SqlClause:
-        """Return the column to group by: only identical texts are equal."""
+        """Return the column to group by: only identical texts are equal. PostgreSQL does not
+        compare JSON, but its text."""
+        if kind == "json":
+            return as_text(column)
         return self._texts.exact(column) if kind == "text" else column
 
     def figure(self, one: Aggregate, column: SqlClause | None, kind: str) -> SqlClause:

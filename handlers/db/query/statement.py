@@ -342,7 +342,9 @@ class _SelectBuilder:
         resolved = self.conditions.route_of(self.root, order.field)
         assert resolved.field is not None
         column = self.root.column(resolved.hops, resolved.field)
-        by = self.texts.sorted(column) if resolved.field.kind == "text" else column
+        kind = resolved.field.kind
+        by = self.texts.sorted(column) if kind == "text" else column
+        by = as_text(column) if kind == "json" else by
         return self._sort_by(by, order, empty=bool(resolved.hops) or resolved.field.nullable)
 
     def _sort_by(self, by: SqlClause, order: Order, *, empty: bool = True) -> list[SqlClause]:
