@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -222,6 +224,36 @@ async def test_a_view_is_a_model_whose_key_is_guessed_and_said(filled: str) -> N
             ("b", 1)
         ]
         assert [each for each in (await database.check())[1] if each.model == "payer"] == []
+
+
+async def test_texts_of_a_file_are_read_by_their_values(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute(
+            "create table t (id integer primary key, name text, story text, at text, day text,"
+            " gone integer, floor_id integer, empty text)"
+        )
+        row = ("short", "long " * 60, "2026-03-01 10:00", "2026-03-01", 1, 1, None)
+        other = ("name", "short", "2026-03-01T10:00:00Z", "2026-04-01", 0, 0, None)
+        rows = [
+            (f"{one[0]} {at}", f"{one[1]} {at}", *one[2:])
+            for at in range(6)
+            for one in (row, other)
+        ]
+        connection.executemany("insert into t values (null, ?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.close()
+    models, _ = await _import(f"sqlite:///{tmp_path / 'x.db'}")
+    types = {column["name"]: column["type"] for column in models["t"].content["columns"]}
+    assert types == {
+        "id": "ID",
+        "name": "string",
+        "story": "text",
+        "at": "datetime",
+        "day": "date",
+        "gone": "boolean",
+        "floor_id": "integer",
+        "empty": "text",
+    }
+    assert "'gone' is read as boolean, by its values" in models["t"].notes
 
 
 async def test_what_stands_for_a_record_is_taken_from_the_names_of_columns(filled: str) -> None:

@@ -25,8 +25,10 @@ from groundhook.handlers.db.model.updating import IMPORTED
 
 SAMPLED = 5000  # rows that are read for the options of a column
 MOST_OPTIONS = 12
+LEAST_FLAGS = 10  # rows of a column of 0 and 1 that is read as no and yes
 LEAST_REPEATS = 5  # rows for each option
 LONGEST_OPTION = 40  # characters
+LONGEST_STRING = 120  # characters of values that are names rather than prose
 MOST_TRIED = 50  # columns of which one may be the key
 TITLE_WORDS = ("title", "name", "full name", "label", "subject", "headline")
 PERSON_WORDS = (("first name", "given name", "forename"), ("last name", "family name", "surname"))
@@ -223,34 +225,39 @@ class _Reader:
             return {"precision": kind.precision, "scale": kind.scale or 0}
         if type == "enum":
             return {"option": list(kind.enums)}
-        if type in ("string", "text") and (options := self._options(table, name)):
-            return {"type": "enum", "option": options}
-        return {"length": kind.length} if type == "string" and kind.length else {}
+        if type in ("string", "text"):
+            values = self._values(table, name)
+            if options := options_of(values):
+                return {"type": "enum", "option": options}
+            # Many declare every text as such; questions name the values of short ones.
+            if values and all(len(str(value)) <= LONGEST_STRING for value in values):
+                type = "string"
+            elif type == "text":
+                return {}
+            return {"type": type, **({"length": kind.length} if kind.length else {})}
+        return {}
 
     def _guess_type(self, table: str, found: Mapping[str, Any]) -> str:
-        """Return the type of a column of SQLite by its values, where it declares none or text: a
-        view's computed column, and a text that is a date in each row; "" elsewhere."""
-        untyped, name = isinstance(found["type"], sa.types.NullType), found["name"]
-        is_text = isinstance(found["type"], sa.String)
-        if self.connection.dialect.name != "sqlite" or not (untyped or is_text) or "." in name:
+        """Return the type of a column of SQLite by its values: of a view's computed column, which
+        declares none, of a text that is a date in each row, and of a number that is 0 or 1; ""
+        elsewhere. There are neither dates nor booleans on SQLite."""
+        name, declared = found["name"], found["type"]
+        if self.connection.dialect.name != "sqlite" or "." in name:
             return ""
-        values = self._values(table, name)
-        kinds = {type(value) for value in values}
-        if kinds == {str}:
-            return _text_type(values) if _text_type(values) != "string" or untyped else ""
-        if is_text or not kinds or not kinds <= {int, float}:
-            return ""
-        return "bigInteger" if kinds == {int} else "double"
+        if isinstance(declared, sa.Integer):
+            values = [] if _is_called_like_a_key(name) else self._values(table, name)
+            return "boolean" if set(values) == {0, 1} and len(values) >= LEAST_FLAGS else ""
+        if isinstance(declared, sa.String):
+            type = _type_of(self._values(table, name))
+            return type if type in ("date", "datetime") else ""
+        untyped = isinstance(declared, sa.types.NullType)
+        return _type_of(self._values(table, name)) if untyped else ""
 
     def _values(self, table: str, name: str) -> list[Any]:
         """Return the values of a column in some rows."""
         column: sa.ColumnClause[Any] = sa.column(name)
         some = sa.select(column).select_from(sa.table(table, column)).limit(SAMPLED)
         return [value for value in self.connection.execute(some).scalars() if value is not None]
-
-    def _options(self, table: str, name: str) -> list[str]:
-        """Return the values of a text column that has few; else none."""
-        return options_of(self._values(table, name))
 
     def _relate(self, table: str) -> None:
         """Add the relations of a table's foreign keys, on both sides."""
@@ -307,12 +314,17 @@ def options_of(values: Sequence[Any]) -> list[str]:
     return sorted(counts) if few and short else []
 
 
-def _text_type(values: Sequence[str]) -> str:
-    """Return `date` or `datetime` if all texts are such in ISO 8601, else `string`."""
-    matches = [_MOMENT.fullmatch(value) for value in values]
-    if not all(matches):
-        return "string"
-    return "datetime" if any(match and match["time"] for match in matches) else "date"
+def _type_of(values: Sequence[Any]) -> str:
+    """Return the type of a column with these values; "" for none, or values of several types."""
+    kinds = {type(value) for value in values}
+    if kinds == {str}:
+        matches = [_MOMENT.fullmatch(value) for value in values]
+        if not all(matches):
+            return "string"
+        return "datetime" if any(match and match["time"] for match in matches) else "date"
+    if kinds and kinds <= {int, float}:
+        return "bigInteger" if kinds == {int} else "double"
+    return ""
 
 
 def _is_called_like_a_key(name: str) -> bool:

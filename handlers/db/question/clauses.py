@@ -11,6 +11,7 @@ A clause's `kind` is one letter, so that a question is a word of letters, whose 
     O  "of"   d  "does"        q  a field that is asked    s  a superlative
     e  "there are"             t  "top 5"                  o  "sorted by …"
     v  "located"               G  "per …"                  x  "by"
+    H  "with over 5 orders"    V  "who never ordered"      Q  "costs"
     i  "currently" (left out)  M  "the most"             z  a time of no named field
 """
 

@@ -19,7 +19,7 @@ from groundhook.handlers.db.question.clauses import Clause, Here
 
 _PRE = "(?:a|p|s|t|pk(?=[ap]))*"  # "the three cheapest red"
 _NOUN = f"{_PRE}[nm]"
-_NEXT = "[wbhdva]*[cpzRN]"
+_NEXT = "[wbhdva]*[cpzRNV]"
 _COND = f"(?:{_NEXT}(?:k?{_NEXT})*)?"  # "from Berlin that are pending and …"
 _ORDER = "(?:[wbhka]*[so])?"
 _TAIL = "[bhv]*"
@@ -32,7 +32,8 @@ _FORMS = {
     "fields": re.compile(
         f"^[rab]*q(?:k?a*q)*(?:[ab]*O[Oab]*{_NOUN}{_COND}{_ORDER}|[ab]*[Ob][Oab]*(?:n)?N{_COND}){_TAIL}$"
     ),
-    "field behind": re.compile("^[rab]*Nq$"),
+    "field behind": re.compile("^[rabd]*N[qQ]$|^[rabf]*Qa*N$"),
+    "kept groups": re.compile(f"^[ra]*q(?:{_COND}H|H{_COND}){_TAIL}$"),
     "when": re.compile("^T[bd]a*(?:n)?Nb*q?$"),
     "most": re.compile(f"^[ra]*q[hwba]*M[Oa]*{_NOUN}{_COND}{_TAIL}$"),
     "ranking": re.compile(f"^[ra]*tq(?:{_COND})x(?:a*f?[Oa]*{_NOUN}|g){_COND}$"),
@@ -40,7 +41,7 @@ _FORMS = {
 }
 _HARMLESS = re.compile("k?y|yk|[iye]")
 # What follows related records belongs to them; a time to the record, which is what happened.
-_BEHIND_RELATED = re.compile("R[^kR]*[cpN]")
+_BEHIND_RELATED = re.compile("[RV][^kR]*[cpN]|V.*[cpNRV]")
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def compose(here: Here, clauses: Sequence[Clause]) -> Iterator[QueryReading]:
     letters = _HARMLESS.sub("", "".join(clause.kind for clause in clauses))
     if _BEHIND_RELATED.search(letters) or not _ends_well(here, letters):
         return
-    if "z" in letters and _counted(clauses):
-        return  # "with more than 5 orders in March"
+    if "z" in letters and ("V" in letters or _counted(clauses)):
+        return  # "with more than 5 orders in March", "who never ordered in March"
     wheres = _joined(clauses)
     if wheres is None:
         return
@@ -130,6 +131,8 @@ class _Query:
                 return self._figures([_aggregate(clause) for clause in self._of("g")])
             case "fields" | "field behind":
                 return self._fields()
+            case "kept groups":
+                return self._kept_groups()
             case "when":
                 return self._when()
             case _:
@@ -177,15 +180,34 @@ class _Query:
         return self._reading({**content, "orders": orders}, notes, named=named)
 
     def _happened(self, aggregates: Sequence[Aggregate]) -> bool:
-        """Return whether figures add up what happened in a time: "the rent per month" does not."""
-        sums = {one.field for one in aggregates if one.function == "sum"}
+        """Return whether figures are of what happened in a time: "the rent per month" is not. An
+        average "per month" may be that of the months."""
+        figured = {one.field for one in aggregates if one.field != "*"}
         fields = [one for clause in self._of("g") for one in clause.fields]
         paid = {one.name for one in fields if self.here.scope.is_kind(one, "turnover")}
-        plain = all(one.function == "sum" or one.field == "*" for one in aggregates)
-        return plain and sums <= paid
+        added = all(one.function == "sum" or one.field == "*" for one in aggregates)
+        by = all(clause.direction for clause in self._of("G"))
+        return figured <= paid and (added or by)
+
+    def _kept_groups(self) -> QueryReading | None:
+        """ "cities with more than 5 customers"."""
+        asked, kept, count = self._of("q")[0], self._of("H")[0], Aggregate(function="count")
+        named = [self.here.titles(name) for name in self.here.scope.offer.related]
+        if list(asked.fields) in named:
+            return None  # "customers with more than 5 orders" are customers
+        if any(one.kind not in ("text", "boolean", "integer") for one in asked.fields):
+            return None
+        having = Where(field=count.called, op=kept.direction, value=kept.count)
+        content = {
+            "aggregates": [count],
+            "groups": _group_names(self.here, [asked]),
+            "havings": (having,),
+            "orders": [Order(field=count.called)],
+        }
+        return self._reading(content, ())
 
     def _fields(self) -> QueryReading | None:
-        asked = [one for clause in self._of("q") for one in clause.fields]
+        asked = [one for clause in self._of("q", "Q") for one in clause.fields]
         return self._list(named=bool(self._of("n", "m")), select=tuple(one.name for one in asked))
 
     def _when(self) -> QueryReading | None:

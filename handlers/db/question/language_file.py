@@ -45,6 +45,7 @@ _PLAIN = frozenset(
         "conditions",
         "name_parts",
         "verbs_last",
+        "verbs_of_nouns",
         "say",
         "dates",
         "nouns",
@@ -215,6 +216,7 @@ class LanguageFile(Value):
     who: _Words = ()
     name_parts: _Words = ()
     verbs_last: bool = False
+    verbs_of_nouns: tuple[tuple[str, str], ...] = ()
     negations: _Words
     exceptions: _Words
     having: _Words

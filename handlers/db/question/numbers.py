@@ -16,6 +16,7 @@ from groundhook.handlers.db.question.question import Amount
 from groundhook.handlers.db.question.scope import NUMBERS, TIMES
 
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+COUNTED = frozenset({"=", "<", "<=", ">", ">="})  # operators of numbers of records
 DIGITS = 6
 LONGEST_LIFE = 130  # years
 

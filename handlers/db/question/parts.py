@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question.clauses import Clause, Here
+from groundhook.handlers.db.question.numbers import COUNTED, bounds
 from groundhook.handlers.db.question.scope import NUMBERS, TIMES
 
 MOST_RECORDS = 1000  # of "top 5"
@@ -46,6 +47,7 @@ def parts(here: Here, i: int) -> Iterator[Clause]:
     yield from (Clause("n", end, plural=plural) for end, plural in here.nouns_at(i))
     yield from _figures(here, i)
     yield from _groups(here, i)
+    yield from _kept_groups(here, i)
     yield from _orders(here, i)
     yield from _asked(here, i)
 
@@ -123,6 +125,18 @@ def _relations(here: Here, i: int) -> list[tuple[int, tuple[Field, ...]]]:
     return found
 
 
+def _kept_groups(here: Here, i: int) -> Iterator[Clause]:
+    """ "with more than 5 customers", of cities that customers are in."""
+    question = here.question
+    for at in dict.fromkeys([*question.after(i, "having"), *question.after(i, "have")]):
+        for bound in bounds(here, at):
+            number = bound.amounts[-1].value
+            plain = not (bound.kind or bound.amounts[-1].units) and bound.op in COUNTED
+            for end, _ in here.nouns_at(bound.end) if plain else ():
+                if number >= 0 and not number % 1:
+                    yield Clause("H", end, count=int(number), direction=bound.op)
+
+
 def _orders(here: Here, i: int) -> Iterator[Clause]:
     """ "cheapest", "with the highest price", "sorted by price descending", "top 5", "the most"."""
     question = here.question
@@ -187,6 +201,11 @@ def _asked(here: Here, i: int) -> Iterator[Clause]:
         yield from (Clause("q", end, fields=(one,)) for end, one in here.fields_at(i))
     yield from (Clause("q", end, fields=titles) for end, titles in _relations(here, i))
     for end, kind in question.all(i, "how_much"):
+        if question.is_(end, "do"):  # "how much does it weigh": the verb says of what
+            yield Clause("r", end)
         found = here.scope.of_kind(kind, NUMBERS)
         found = found or (here.scope.of_kind("birth", TIMES) if kind == "age" else [])
         yield from (Clause("q", end, fields=(one,)) for one in found)
+    for end, kind in question.all(i, "number_verbs"):  # "what does the pen cost"
+        for one in here.scope.of_kind(kind, NUMBERS):
+            yield Clause("Q", end, fields=(one,))

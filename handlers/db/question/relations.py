@@ -10,10 +10,9 @@ from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field, Relation
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions, listed
-from groundhook.handlers.db.question.numbers import bounds
+from groundhook.handlers.db.question.numbers import COUNTED, bounds
 from groundhook.handlers.db.question.scope import QuestionScope
 
-COUNTED = frozenset({"=", "<", "<=", ">", ">="})
 MOST_INNER = 4  # conditions on related records
 
 
@@ -22,6 +21,7 @@ def related(here: Here, i: int) -> Iterator[Clause]:
     yield from _with_noun(here, i)
     yield from _by_name(here, i)
     yield from _lacking(here, i)
+    yield from _did(here, i)
     yield from _in_places(here, i)
     yield from _counted(here, i)
 
@@ -177,6 +177,42 @@ def _kinds_of(inner: Here, relation: Relation) -> set[str]:
     if inner.scope.of_persons:
         return {"", "about", "maker", "destination", *kinds}
     return {"", "about", *kinds, *(() if "maker" in kinds else ("place",))}
+
+
+def _did(here: Here, i: int) -> Iterator[Clause]:
+    """ "who never ordered", "that were rented", of the verb to the noun "order" or "rental"."""
+    question = here.question
+    for begin in question.past(i, "relatives", "who"):
+        for start in question.past(begin, "have", "be"):
+            never = [(end, "null") for end, _ in question.all(start, "negations")]
+            ever = [(start, "not null")] if begin > i else []
+            for at, op in (*never, *ever):
+                for verb in question.past(at, "have", "be", "having"):
+                    for end, relation in _happened(here, verb):
+                        where = Where(field=relation.name, op=op)
+                        yield Clause("V", end, (where,), relation=relation.name)
+
+
+def _happened(here: Here, i: int) -> Iterator[tuple[int, Relation]]:
+    """Yield the to-many relations of "ordered" and "placed an order"."""
+    yield from ((i + 1, relation) for relation in _verbal(here, i))
+    for verb, _ in here.question.all(i, "made_verbs"):
+        for at in here.question.past(verb, "articles"):
+            named = here.named(at, "relations")
+            yield from ((end, relation) for end, relation in named if relation.many)
+
+
+def _verbal(here: Here, i: int) -> list[Relation]:
+    """Return the to-many relations to whose name the word at a position is the verb."""
+    words, word = here.question.words.file, here.question.norm(i)
+    nouns = {
+        word[: len(word) - len(verbal)] + nominal
+        for nominal, verbal in words.verbs_of_nouns
+        if word.endswith(verbal) and len(word) > len(verbal) + 2
+    }
+    stems = {(here.question.words.stem(noun),) for noun in nouns}
+    found = [one for stem in stems for one in here.scope.relations.get(stem, ()) if one.many]
+    return list(dict.fromkeys(found))
 
 
 def _lacking(here: Here, i: int) -> Iterator[Clause]:

@@ -37,6 +37,14 @@ ANSWERED = [
     ("albums by AC/DC", [4]),
     ("artists with more than one album", [2]),
     ("artists with fewer than 2 albums", [1, 3, 4]),
+    ("artists who never had an album", [4]),
+    ("artists from IT that have never recorded an album", [4]),
+    ("albums that were tracked", [1, 2, 3]),
+    ("albums that were never tracked", [4]),
+    ("how much is Rime?", [2]),
+    ("what does Rime cost?", [2]),
+    ("how much does Sandman cost", [3]),
+    ("was kostet Prowler?", [1]),
 ]
 
 
@@ -62,6 +70,10 @@ async def test_a_question_finds_exactly_what_it_asks_for(
         ("wie viele Alben pro Jahr", [(1978, 1), (1980, 1), (1984, 1), (1991, 1)]),
         ("כמה אלבומים לפי שנה", [(1978, 1), (1980, 1), (1984, 1), (1991, 1)]),
         ("how many albums were released in 2020", [(0,)]),
+        ("how many artists never had an album", [(1,)]),
+        ("genres with more than 2 albums", [("Metal", 3)]),
+        ("which genres have fewer than 2 albums", [("Rock", 1)]),
+        ("genres with more than one album released before 1985", [("Metal", 2)]),
     ],
 )
 async def test_a_figure_is_computed_of_what_it_asks_for(
@@ -91,6 +103,8 @@ async def test_a_figure_is_computed_of_what_it_asks_for(
         ("only metal albums", "only"),
         ("albums per year in Atlantis", "Atlantis"),
         ("albums not per year", "not"),
+        ("albums never filmed", "filmed"),
+        ("how much is the ocean", "ocean"),
     ],
 )
 async def test_what_is_not_understood_is_refused_and_named(
@@ -100,6 +114,24 @@ async def test_what_is_not_understood_is_refused_and_named(
     assert (result.items, result.total, result.account.certainty) == ((), 0, "none")
     assert unread in " ".join(result.account.unread)
     assert result.account.explanation
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "artists who never had an album from Berlin",
+        "artists that have never recorded a metal album",
+        "average price per year",
+        "how much tracks",
+        "albums that were never tracked in 1984",
+        "what does the album cost",
+    ],
+)
+async def test_a_form_that_may_mean_several_things_is_declined(
+    records: Shop, question: str
+) -> None:
+    result = await records.search(question, *EVERY)
+    assert (result.items, result.account.certainty) == ((), "none")
 
 
 async def test_readings_with_different_results_are_both_named_and_none_is_chosen(
