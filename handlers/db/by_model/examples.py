@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groundhook.handlers.db.by_model.offered import OfferedTable
+from groundhook.handlers.db.by_model.offered import LONGEST_EXAMPLE, OfferedTable
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question.scope import NUMBERS, TIMES
@@ -64,7 +64,9 @@ def _of_kinds(fields: Sequence[Field], kinds: Sequence[str]) -> list[Field]:
 def _of_value(table: OfferedTable, one: Field) -> Example:
     value = _value_of(table, one)
     query = {"wheres": [{"field": one.name, "op": "=", "value": value}], "aggregates": [COUNT]}
-    return _example(table, f"how many {_name(table)} records have {_called(one)} {value}?", **query)
+    return _example(
+        table, f"how many {_name(table)} records have {_called(one)} {_said(value)}?", **query
+    )
 
 
 def _of_group(table: OfferedTable, number: Field, group: Field) -> Example:
@@ -102,7 +104,7 @@ def _of_number(table: OfferedTable, one: Field) -> Example:
     value = to_json(_value_of(table, one))
     return _example(
         table,
-        f"list every {_name(table)} with {_called(one)} over {value}, please",
+        f"list every {_name(table)} with {_called(one)} over {_said(value)}, please",
         wheres=[{"field": one.name, "op": ">", "value": value}],
     )
 
@@ -124,7 +126,9 @@ def _with_related(
         for one in there.fields:
             value = _value_of(there, one) if one.kind == "text" and not one.long else None
             if value:
-                question = f"{_name(table)} records whose {called} has {_called(one)} {value}"
+                question = (
+                    f"{_name(table)} records whose {called} has {_called(one)} {_said(value)}"
+                )
                 where = {"field": f"{relation.name}.{one.name}", "op": "=", "value": value}
                 yield "path", _example(table, question, wheres=[where])
                 break
@@ -137,6 +141,12 @@ def _example(table: OfferedTable, question: str, **query: Any) -> Example:
 def _value_of(table: OfferedTable, one: Field) -> Any:
     """Return a value of a field; None where none is known."""
     return next(iter([*one.options[:1], *table.examples.get(one.name, ())]), None)
+
+
+def _said(value: Any) -> str:
+    """Return a value as a question names it: on one line, since rows are data of strangers."""
+    line = " ".join(str(value).split())
+    return line if len(line) <= LONGEST_EXAMPLE else f"{line[:LONGEST_EXAMPLE]}…"
 
 
 def _name(table: OfferedTable) -> str:
