@@ -274,7 +274,7 @@ class _Account:
                 i += 1
                 continue
             one = self.question.tokens[i].kind != "number" and amount.value == 1  # "the one that"
-            if not (one or self._has_number(i)):
+            if not (one or self._has_number(i) or self._is_used_name(i, amount.end)):
                 yield self.question.typed(i, amount.end)
             i = amount.end
 

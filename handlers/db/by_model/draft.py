@@ -46,6 +46,7 @@ async def draft_of(
     reads = understood.reads
     known = reads.readings[0].query if reads.readings else reads.understood
     prompt = prompt_for(offered, understood.text, understood.now, known, reads.unread)
+    scopes = [scope for scope in scopes if offered.table(scope.schema.id) is not None]
     return ReadingRequest(question, scopes, offered, prompt, permits, limit)
 
 

@@ -4,6 +4,7 @@ result says of itself."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -11,6 +12,8 @@ import pytest
 
 from groundhook.core.errors import ModelUnreachable
 from groundhook.core.ports import SourceResult
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db.database import open_database
 from tests.db.conftest import Shop
 from tests.parts.asked_model import BY, AskedModel, ask
 
@@ -400,4 +403,57 @@ async def test_the_same_question_in_the_same_minute_is_asked_once(records: Shop)
     for _ in range(2):
         found = await ask(records, model, "which are heavy Metal stuff", "album")
         assert len(found.items) == 3
+    assert len(model.calls) == 1
+
+
+# ------------------------------------------------------------------------------------ large schemas
+
+
+def _wide(id: str, columns: int, **values: Any) -> ModelSpec:
+    """A model with so many number columns, and one of text."""
+    numbers = [
+        {"name": f"measure_{n}", "type": "integer", "nullable": True} for n in range(columns)
+    ]
+    return ModelSpec.model_validate(
+        {
+            "id": id,
+            "name": id.replace("_", " ").capitalize(),
+            "table": {"name": f"wide_{id}"},
+            "columns": [
+                {"name": "id", "type": "ID"},
+                {"name": "name", "type": "string", "nullable": True, "comment": "x" * 100},
+                *numbers,
+            ],
+            "values": [{"id": 1, "name": f"Thing of {id}", **values}],
+        }
+    )
+
+
+async def test_of_a_thousand_columns_those_that_are_named_are_shown(tmp_path: Path) -> None:
+    models = {"sensor": _wide("sensor", 1000, measure_777=5)}
+    async with open_database(f"sqlite:///{tmp_path}/w.db", 60_000, models) as database:
+        await database.load()
+        answer = query("sensor", wheres=[where("measure_777", ">", 4)])
+        model = AskedModel([answer])
+        asked = "is measure 777 anywhere over 4, buddy"
+        found = await ask(Shop(database, ""), model, asked, "sensor", by=BY)
+    assert len(found.items) == 1
+    assert "measure_777 (integer" in model.system
+    assert "more fields, which the question does not name" in model.system
+    assert len(model.system) < 10_000
+    assert len(model.calls) == 1
+    assert len(json.dumps(model.replies[0].schema)) < 20_000
+
+
+async def test_of_many_tables_those_that_are_named_are_shown(tmp_path: Path) -> None:
+    models = {f"depot_{n}": _wide(f"depot_{n}", 3) for n in range(20)}
+    async with open_database(f"sqlite:///{tmp_path}/m.db", 60_000, models) as database:
+        await database.load()
+        model = AskedModel([query("depot_12")])
+        asked = "what about depot 12 then, buddy"
+        found = await ask(Shop(database, ""), model, asked, *models, by=BY)
+    assert [item.title for item in found.items] == ["Thing of depot_12"]
+    assert 'depot_12 ("Depot 12"' in model.system
+    assert model.system.count("measure_0 (") <= 8
+    assert len(model.system) < 20_000
     assert len(model.calls) == 1
