@@ -7,6 +7,7 @@ process is killed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -126,3 +127,28 @@ async def open_readers(environment: Mapping[str, str] | None = None) -> AsyncIte
         # Shielded: a host is often closed because its task was cancelled.
         with anyio.move_on_after(MAX_CLOSE_S, shield=True):
             await pool.close()
+
+
+_Text = TypeVar("_Text", str, bytes)
+
+
+@dataclass(frozen=True)
+class TextReaders:
+    """`markdown` converts HTML: a function of a module."""
+
+    pool: ReaderPool
+    markdown: Callable[[str], str]
+
+    async def html(self, html: str) -> str:
+        """Return HTML as Markdown. Raises IngestError."""
+        return await self.parse(self.markdown, html)
+
+    async def pdf(self, data: bytes) -> list[str]:
+        """Return the text of each page of a PDF file. Raises IngestError."""
+        from groundhook.core.readers.pdf import pdf_pages
+
+        return await self.parse(pdf_pages, data)
+
+    async def parse(self, parser: Callable[[_Text], T], text: _Text) -> T:
+        """Return `parser(text)`. It has no deadline but the caller's. Raises IngestError."""
+        return await self.pool.call_within(math.inf, parser, text)

@@ -164,9 +164,6 @@ class QueryAsk(Value):
     language: str = Field(default="en", description="Language of the question")
 
 
-_DSL = {"dsl", "queries", "query_dsl"}
-
-
 class QueryAnswer(DelegateReply):
     """`{"dsl": {…}, "explain", "warnings"}`; also the query alone, and a list of queries, one for
     each model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, StrictBool, model_validator
@@ -247,3 +247,24 @@ class NextReturn(Value):
     data: Any = None
     metadata: dict[str, Any] | None = None
     delegate: Delegation | None = None
+
+
+# From the type of a part to the capability that it needs, and the word for it.
+MEDIA = {
+    "image_url": ("vision", "image"),
+    "image": ("vision", "image"),
+    "input_image": ("vision", "image"),
+    "file": ("files", "file"),
+    "document": ("files", "file"),
+    "input_file": ("files", "file"),
+    "input_audio": ("audio", "audio"),
+    "audio": ("audio", "audio"),
+    "audio_url": ("audio", "audio"),
+    "video_url": ("video", "video"),
+    "video": ("video", "video"),
+}
+
+
+def is_media(part: Any) -> bool:
+    """Return whether a part of a message is an image, a file, audio or video."""
+    return isinstance(part, Mapping) and str(part.get("type")) in MEDIA

@@ -60,7 +60,3 @@ class WebAnswer:
     def _codec(self) -> str:
         codec = codecs.lookup(self.charset or "utf-8")
         return "utf-8" if codec.name.replace("_", "-") in _NOT_ON_THE_WEB else codec.name
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON")

@@ -37,8 +37,7 @@ from groundhook.core.ports import (
     Embedder,
     Handler,
 )
-from groundhook.core.readers.pool import open_readers
-from groundhook.core.readers.texts import TextReaders
+from groundhook.core.readers.pool import TextReaders, open_readers
 from groundhook.core.registry import Deferred
 from groundhook.core.trace import Export
 from groundhook.core.types.collection_spec import EmbeddingSpec

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from groundhook.core.app_settings import TurnsSettings
 from groundhook.core.errors import UsageError
 from groundhook.core.types.base import dotted, validate_known, validation_problems, well_formed
-from groundhook.core.types.media import is_media
-from groundhook.core.types.turn import Message, TurnOptions
+from groundhook.core.types.turn import Message, TurnOptions, is_media
 
 USUAL_LIMITS = TurnsSettings()
 

@@ -14,7 +14,6 @@ from groundhook.host.config.packages import App
 from groundhook.host.config.validate import ValidDocument
 
 LOOPBACK = ("http://127.", "http://localhost", "http://[::1]")
-_PROXIES = ("server", "proxies")
 
 
 def server_problems(app: App, file: ValidDocument) -> Iterator[Problem]:

@@ -13,8 +13,7 @@ from typing import Any
 from groundhook.core.concealed import shortened
 from groundhook.core.ports import Notice
 from groundhook.core.types.connector_spec import ConnectorSpec
-from groundhook.core.types.media import MEDIA
-from groundhook.core.types.turn import Message
+from groundhook.core.types.turn import MEDIA, Message
 
 TEXTS = ("text", "input_text", "output_text")
 LONGEST_NAME = 100  # characters of a name in a note

@@ -30,7 +30,6 @@ from groundhook.core.types.base import (
     validation_problems,
     well_formed,
 )
-from groundhook.core.types.media import is_media
 from groundhook.core.types.serialisation import is_language_tag, no_language_tag
 from groundhook.core.types.turn import (
     Client,
@@ -39,6 +38,7 @@ from groundhook.core.types.turn import (
     Message,
     TurnOptions,
     connector_ids,
+    is_media,
 )
 from groundhook.host.server.problems import Refused, WrongRequest
 

@@ -21,7 +21,7 @@ from groundhook.core.ports import (
     ToolServers,
     Warn,
 )
-from groundhook.core.readers.texts import TextReaders
+from groundhook.core.readers.pool import TextReaders
 from groundhook.core.settings import BY_CONNECTOR, Settings
 from groundhook.core.tool_ports import Collections, ModelReply
 from groundhook.core.trace import Export

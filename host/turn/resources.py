@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from groundhook.core.errors import HostError, SourceError, SourceMalformed
 from groundhook.core.ports import SourceResult, ToolServers, Warn
-from groundhook.core.readers.texts import TextReaders
+from groundhook.core.readers.pool import TextReaders
 from groundhook.core.types.search import Item
 
 HTML = ("text/html", "application/xhtml+xml")

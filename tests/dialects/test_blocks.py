@@ -15,10 +15,10 @@ from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.blocks import (
     LIGHT,
     Tail,
-    blocks_from,
-    blocks_of,
     markdown_blocks,
+    parsed,
     weight,
+    written,
 )
 
 TYPES = [
@@ -56,6 +56,10 @@ def answer(text: str) -> KeptAnswer:
     places = tuple(found.start() for found in re.finditer(re.escape(MARKER), text))
     cited = KeptCitation(marker=MARKER, verdict="ok", item=SOURCE, places=places)
     return KeptAnswer(content=text, citations=(cited,))
+
+
+def blocks_of(answer: KeptAnswer) -> list[Any]:
+    return parsed(*written(answer))[0]
 
 
 def inside(nodes: list[Any]) -> Iterator[Any]:
@@ -127,7 +131,8 @@ def test_an_answer_that_grows_keeps_the_blocks_before_its_tail(pieces: list[str]
     for piece in pieces:
         text += piece
         first = tail.blocks
-        blocks, tail = blocks_from(answer(text), tail)
+        blocks, complete, start = parsed(*written(answer(text), tail))
+        tail = Tail(tail.blocks + complete, tail.start + start)
         shown[first:] = blocks
         assert len(shown) >= tail.blocks
         assert tail.start <= len(text)

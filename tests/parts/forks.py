@@ -35,7 +35,7 @@ MODULES = (
     "groundhook.hooks.worker",
 )
 IMPORTED = (
-    "groundhook.core.readers.texts",
+    "groundhook.core.readers.pool",
     "groundhook.handlers.kb.embedded.requests",
     "groundhook.hooks.compiler",
     "groundhook.host.app.host",

@@ -26,6 +26,7 @@ from groundhook.core.types.model_spec import (
     fill_title,
     title_columns,
 )
+from groundhook.core.types.query_language import Aggregate
 
 ColumnKind = Literal["text", "integer", "number", "boolean", "date", "moment", "json"]
 
@@ -306,3 +307,26 @@ def list_members(text: str) -> list[str] | None:
     except NotJson:
         return None
     return [one for one in members if isinstance(one, str)] if isinstance(members, list) else None
+
+
+DATES = frozenset({"date", "moment"})
+NUMBERS = frozenset({"integer", "number"})
+
+
+def figure_field(one: Aggregate, of: Field | None) -> Field:
+    """Return a figure as a field, under its name in results. `of` is the field that it is computed
+    of; None for the number of records."""
+    if one.function == "count" or of is None:
+        return Field(one.called, "integer")
+    if one.function in ("sum", "avg"):
+        return Field(one.called, "number")
+    return replace(of, name=one.called)
+
+
+def comparable(one: Field, other: Field) -> bool:
+    """Return whether values of two fields can be compared with each other."""
+    if "json" in (one.kind, other.kind):
+        return False
+    return one.kind == other.kind or any(
+        {one.kind, other.kind} <= kinds for kinds in (DATES, NUMBERS)
+    )

@@ -23,7 +23,7 @@ from groundhook.handlers.db.model.collation import (
     fold,
     pattern_of,
 )
-from groundhook.handlers.db.model.schema import Field, Relation, Route, route
+from groundhook.handlers.db.model.schema import DATES, Field, Relation, Route, figure_field, route
 from groundhook.handlers.db.model.tables import Tables
 from groundhook.handlers.db.query.dsl import (
     EVERY_TEXT,
@@ -36,7 +36,6 @@ from groundhook.handlers.db.query.dsl import (
 )
 from groundhook.handlers.db.query.figures import Figures
 from groundhook.handlers.db.query.joins import TableNode
-from groundhook.handlers.db.query.kinds import DATES, figure_field
 
 _COMPARED: dict[str, Callable[[Any, Any], SqlClause]] = {
     "=": operator.eq,

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from groundhook.core.errors import suggestion
 from groundhook.core.types.query_language import Compared, Where
-from groundhook.handlers.db.model.schema import Field, Route, Schema
+from groundhook.handlers.db.model.schema import Field, Route, Schema, comparable, figure_field
 from groundhook.handlers.db.query.dsl import (
     COMPARISONS,
     EVERY_TEXT,
@@ -23,7 +23,6 @@ from groundhook.handlers.db.query.dsl import (
     model_named,
     normalize_operator,
 )
-from groundhook.handlers.db.query.kinds import comparable, figure_field
 from groundhook.handlers.db.query.lint_names import check_aggregate, route_of, single_route
 from groundhook.handlers.db.query.lint_values import (
     KIND_NAMES,

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 
 from groundhook.core.errors import suggestion
 from groundhook.core.types.query_language import Aggregate
-from groundhook.handlers.db.model.schema import MAX_HOPS, Field, Route, Schema, route
+from groundhook.handlers.db.model.schema import MAX_HOPS, NUMBERS, Field, Route, Schema, route
 from groundhook.handlers.db.query.dsl import EVERY_TEXT
-from groundhook.handlers.db.query.kinds import NUMBERS
 from groundhook.handlers.db.query.lint_values import KIND_NAMES, InvalidPart, field_hint
 
 

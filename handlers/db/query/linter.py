@@ -32,9 +32,8 @@ from groundhook.core.types.query_language import (
     group_field,
     group_name,
 )
-from groundhook.handlers.db.model.schema import Field, Route, Schema, Schemas
+from groundhook.handlers.db.model.schema import DATES, Field, Route, Schema, Schemas, figure_field
 from groundhook.handlers.db.query.dsl import QueryDSL
-from groundhook.handlers.db.query.kinds import DATES, figure_field
 from groundhook.handlers.db.query.lint_conditions import ConditionLinter, count_conditions
 from groundhook.handlers.db.query.lint_names import check_aggregate, single_route
 from groundhook.handlers.db.query.lint_values import KIND_NAMES, InvalidPart

@@ -14,7 +14,6 @@ from groundhook.handlers.db.question.tokens import MOST_TOKENS, Token, phrase_of
 from groundhook.handlers.db.question.vocabulary import Phrase, Vocabulary
 
 LONGEST_VALUE = 6  # words
-MOST_PIECES = 3  # tokens of a word with prefixes
 SMALL = 2  # letters; a value this short counts where it is written in capitals
 CLOSING = frozenset("?!.")
 LIST_SIGNS = ",;|"  # of lists in a text

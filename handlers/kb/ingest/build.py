@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Concatenate, ParamSpec, TypeVar
@@ -18,11 +18,11 @@ import anyio.to_thread
 
 from groundhook.core.addresses import WEB
 from groundhook.core.addresses import address as web_address
-from groundhook.core.errors import IngestError
+from groundhook.core.errors import IngestError, Place
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.core.types.documents import Document
-from groundhook.core.types.fields import Fields
+from groundhook.core.types.documents import Document, DocumentField
+from groundhook.core.types.fields import Fields, FieldType, FieldValue, field_value
 from groundhook.handlers.kb.embed import (
     TokenCounter,
     embedding_tokens,
@@ -31,7 +31,6 @@ from groundhook.handlers.kb.embed import (
 )
 from groundhook.handlers.kb.ingest.chunk import Chunk, chunks
 from groundhook.handlers.kb.ingest.parse import FileParser, ParsedDocument
-from groundhook.handlers.kb.ingest.payload import fields_of
 from groundhook.handlers.kb.ingest.sources import FEED, PlannedDocument, make_absolute
 from groundhook.handlers.kb.ingest.throttle import CORES, Throttle, run_concurrently
 from groundhook.handlers.kb.reading.files import failing_as
@@ -361,3 +360,25 @@ def _passage_id(content: str, seen: dict[str, int]) -> str:
     digest = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
     seen[digest] = seen.get(digest, 0) + 1
     return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+
+
+def fields_of(
+    metadata: Mapping[str, DocumentField], types: Mapping[str, FieldType], name: str
+) -> dict[str, FieldValue]:
+    """Return the declared fields that have a value. Raises IngestError, with file and line, for a
+    value of another type."""
+    fields: dict[str, FieldValue] = {}
+    for key, type in types.items():
+        if key not in metadata:
+            continue
+        try:
+            value = field_value(metadata[key].value, type)
+        except ValueError as exc:
+            raise IngestError(
+                f"was not added: {key!r} {exc}",
+                place=Place(name, metadata[key].line),
+                hint=f"`fields` declares it as {type}",
+            ) from exc
+        if value is not None:
+            fields[key] = value
+    return fields

@@ -62,18 +62,6 @@ class Tail:
 _WHOLE = Tail()
 
 
-def blocks_of(answer: KeptAnswer) -> list[_Block]:
-    """Return the blocks of an answer."""
-    return blocks_from(answer, Tail())[0]
-
-
-def blocks_from(answer: KeptAnswer, tail: Tail) -> tuple[list[_Block], Tail]:
-    """Return the blocks of the tail of an answer, and its tail when more text follows: its last
-    block may grow."""
-    blocks, complete, start = parsed(*written(answer, tail))
-    return blocks, Tail(tail.blocks + complete, tail.start + start)
-
-
 def written(
     answer: KeptAnswer, tail: Tail = _WHOLE
 ) -> tuple[str, list[tuple[int, str]], list[str]]:
