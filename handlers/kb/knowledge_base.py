@@ -33,7 +33,7 @@ from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.kb.admin.collection_checks import check_collections, fallback_reason
 from groundhook.handlers.kb.admin.listing import CollectionListing, list_collection, list_readable
 from groundhook.handlers.kb.declaration import settings_of, validated_tenant
-from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder
+from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder, guesses
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.graphed_store import GraphedStore
 from groundhook.handlers.kb.graph.graphs import Graphs
@@ -136,7 +136,19 @@ class KnowledgeBase(KBHandler):
         notes = [*report.notes, *extraction.warnings]
         if report.chunks and (reason := await fallback_reason(embedder)):
             notes.append(reason)
-        return replace(report, notes=tuple(notes))
+        if guesses(embedder):
+            notes.append(
+                f"nobody measured the similarities of the embedding model {embedder.model!r}, so no"
+                f" search of {spec.id!r} is sure, and none omits what is unlike the question;"
+                f" `groundhook kb calibrate {spec.id}` measures them"
+            )
+        stored = await self._store.settings(spec.id)
+        return replace(
+            report,
+            notes=tuple(notes),
+            language=stored.language if stored else "",
+            judged=not guesses(embedder),
+        )
 
     def full_id(self, collection: str) -> str:
         """Return the full id of a collection, given the full id or the end of it. Raises

@@ -13,6 +13,7 @@ import click
 from rich.filesize import decimal
 from rich.progress import DownloadColumn
 
+from groundhook.core.language.catalogue import language
 from groundhook.core.types.events import Failed, Warned
 from groundhook.host.app.opening import open_host
 from groundhook.host.cli import kb_calibrate, kb_move, options
@@ -42,6 +43,8 @@ class Added(Protocol):
     def skipped(self) -> int: ...
     @property
     def unread(self) -> Sequence[str]: ...
+    @property
+    def language(self) -> str: ...
 
 
 class _Stored(Protocol):
@@ -346,7 +349,9 @@ def summary(added: Added, ms: float) -> str:
             ", …" if added.skipped > len(added.unread) else ""
         )
         parts.append(f"{added.skipped} skipped (of a kind that cannot be read: {named})")
-    return f"{', '.join(parts)} in {duration(ms)}."
+    known = language(added.language)
+    analysed = f" It is analysed as {known.name.capitalize()}." if known else ""
+    return f"{', '.join(parts)} in {duration(ms)}.{analysed}"
 
 
 def documents(number: int) -> str:

@@ -53,6 +53,8 @@ class Calibrated(Protocol):
     @property
     def passed(self) -> float: ...
     @property
+    def guessed(self) -> bool: ...
+    @property
     def in_use(self) -> tuple[float, float]: ...
     @property
     def curve(self) -> _Curve | None: ...
@@ -168,3 +170,8 @@ def _show(report: Report, found: Calibrated, file: str) -> None:
     else:
         report.show("This curve, in agent/agent.yml, makes them 0.27 and 0.87:")
         report.show(f"\nembedders:\n  {found.provider}:\n    curve: {values}")
+        if found.guessed:
+            report.show(
+                f"\nUntil it is set, no search with {found.model} is sure, and none omits what is"
+                " unlike the question: the curve in use is a guess."
+            )

@@ -30,6 +30,7 @@ from groundhook.host.llm.passages import Quote, near
 from groundhook.host.llm.tables import MOST_ROWS, doubts, table_parts
 
 SECTION = "quoting"
+MOST_TITLES = 3  # of documents with the same passage
 NO_MODEL = "the assistant has no language model: its answers quote what is found"
 HOW_TO_GET_MORE = (
     "for answers in free words, describe a language model in connectors/<name>.conn.yao"
@@ -176,7 +177,9 @@ def _abbreviate(value: str) -> str:
 def _title(item: Item) -> str:
     """Return the title of an item, with those of the documents that have the same passage."""
     titles = dict.fromkeys([item.title, *(place.title for place in item.also)])
-    return ", ".join(" ".join(each.split()).replace("**", "") for each in titles if each.strip())
+    shown = [" ".join(each.split()).replace("**", "") for each in titles if each.strip()]
+    more = ["…"] if len(shown) > MOST_TITLES else []
+    return ", ".join([*shown[:MOST_TITLES], *more])
 
 
 NAME = "extractive"

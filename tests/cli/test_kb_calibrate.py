@@ -156,6 +156,25 @@ def test_without_off_topic_questions_of_ones_own_the_built_in_are_measured(
     )
 
 
+def test_a_model_that_nobody_measured_is_said_when_documents_are_added_and_measured(
+    groundhook: Groundhook, orchard: Path, service: Loopback
+) -> None:
+    declare(orchard, **{**SERVICE, "model": "acme-embed-2", "dimensions": 1536})
+    added = groundhook("kb", "add", "notes", "docs")
+    assert added.code == 0
+    assert "It is analysed as English." in added.out
+    told = " ".join(added.err.split())
+    assert "nobody measured the similarities of the embedding model 'acme-embed-2'" in told
+    assert "`groundhook kb calibrate notes`" in told
+    found = groundhook("kb", "calibrate", "notes")
+    assert "Until it is set, no search with acme-embed-2 is sure" in " ".join(found.out.split())
+    configure(orchard, service, middle=0.4, scale=0.1)
+    (orchard / "docs/pear.md").write_text("# Pears\n\nThey are ripe in autumn.", encoding="utf-8")
+    again = groundhook("kb", "add", "notes", "docs")
+    assert "nobody measured" not in again.err
+    assert "Until it is set" not in groundhook("kb", "calibrate", "notes").out
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -22,6 +22,7 @@ from groundhook.core.errors import UnknownName, UsageError
 from groundhook.core.json_text import read_json
 from groundhook.core.ports import Embedder
 from groundhook.handlers.kb.admin.off_topic import OFF_TOPIC
+from groundhook.handlers.kb.embed import guesses
 from groundhook.handlers.kb.embedders.curve import Curve
 from groundhook.handlers.kb.ranking.units import units
 from groundhook.handlers.kb.store.points import headings_before
@@ -72,6 +73,7 @@ class Calibration:
     # right curve they are AT_BALANCE and AT_RELATED.
     in_use: tuple[float, float]
     curve: Curve | None  # the right curve; None: the two kinds overlap too much for one
+    guessed: bool = False  # whether the curve in use is a guess, so that no search is sure
 
 
 @dataclass(frozen=True)
@@ -281,6 +283,7 @@ def _make_calibration(
         passed=round(float((unrelated >= balanced).mean()), 3),
         in_use=(round(embedder.similarity(balanced), 2), round(embedder.similarity(middle), 2)),
         curve=curve_through(balanced, middle),
+        guessed=guesses(embedder),
     )
 
 

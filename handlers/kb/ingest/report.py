@@ -34,7 +34,9 @@ class FileReport:
 class AddReport:
     """The result of an add. `counts` are documents by outcome. `skipped` counts files of the
     folders for whose ending there is no reader; `unread` are the first of them. `undeclared` are
-    fields of the documents that the collection does not declare; `notes` are further remarks."""
+    fields of the documents that the collection does not declare; `notes` are further remarks.
+    `language` is the one in which the collection is analysed ("": not known), and `judged` whether
+    its searches can be sure: with a model whose similarities nobody measured they cannot."""
 
     collection: str
     files: tuple[FileReport, ...] = ()
@@ -44,6 +46,8 @@ class AddReport:
     chunks: int = 0
     undeclared: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    language: str = ""
+    judged: bool = True
 
     @property
     def failed(self) -> bool:
