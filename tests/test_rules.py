@@ -332,7 +332,13 @@ OPENTELEMETRY = {
     "opentelemetry.sdk": ["opentelemetry-sdk"],
     "opentelemetry.trace": ["opentelemetry-api"],
 }
-BY_NAME = {"asyncmy", "dukpy", "lxml-html-clean", *(name for [name] in OPENTELEMETRY.values())}
+BY_NAME = {
+    "asyncmy",
+    "dukpy",
+    "lxml-html-clean",
+    "python-multipart",  # by Starlette
+    *(name for [name] in OPENTELEMETRY.values()),
+}
 SHARED = {"google", "opentelemetry"}  # packages that several distributions fill
 COMPARED = {"bm25s (not installed)"}  # which bench.retrieval compares with where it is installed
 

@@ -30,6 +30,8 @@ from groundhook.core.types.collection_spec import (
 )
 from groundhook.core.types.documents import Reader
 from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.turn import Identity
+from groundhook.handlers.kb.access import permitted_tenant
 from groundhook.handlers.kb.admin.collection_checks import check_collections, fallback_reason
 from groundhook.handlers.kb.admin.listing import CollectionListing, list_collection, list_readable
 from groundhook.handlers.kb.declaration import settings_of, validated_tenant
@@ -154,6 +156,11 @@ class KnowledgeBase(KBHandler):
         """Return the full id of a collection, given the full id or the end of it. Raises
         UnknownName, UsageError."""
         return self._spec(collection).id
+
+    def permitted_tenant(self, collection: str, identity: Identity) -> str | None:
+        """Return the tenant whose documents an identity may see and keep; None for a collection
+        without tenants. Raises UnknownName, and NotPermitted as a search does."""
+        return permitted_tenant(self._spec(collection), identity)
 
     async def list_collections(
         self, collections: Sequence[str] | None = None, *, tenant: str | None = None

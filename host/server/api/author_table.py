@@ -1,9 +1,12 @@
-"""The endpoints for authors of assistants, a part of `table.ENDPOINTS`."""
+"""The endpoints for authors of assistants and keepers of collections, a part of
+`table.ENDPOINTS`."""
 
 from __future__ import annotations
 
+from groundhook.host.server.api import knowledge as knowledge_api
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import trials as trials_api
+from groundhook.host.server.api.knowledge import KnowledgeSearch
 from groundhook.host.server.api.trials import KeptTest, TrialRequest
 from groundhook.host.server.serving import Endpoint
 
@@ -41,5 +44,43 @@ AUTHOR_ENDPOINTS: tuple[Endpoint, ...] = (
         " for what got better and worse.",
         scope="author",
         body=TrialRequest,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/kb",
+        handler=knowledge_api.list_collections,
+        about="The collections that the caller may keep, with the documents of its tenant counted.",
+        scope="kb",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/kb/{collection}",
+        handler=knowledge_api.list_documents,
+        about="The documents of a collection, up to 1,000.",
+        scope="kb",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/kb/{collection}/search",
+        handler=knowledge_api.search,
+        about="The passages that a question finds in a collection, and why a document that is"
+        " expected is not among them.",
+        scope="kb",
+        body=KnowledgeSearch,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/kb/{collection}/documents",
+        handler=knowledge_api.add_documents,
+        about="Add the files of a form (`multipart/form-data`, one file a part): a line of JSON for"
+        " each step, the outcome of each file, and the counts.",
+        scope="kb",
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/kb/{collection}/documents/{document:path}",
+        handler=knowledge_api.remove_document,
+        about="Remove a document.",
+        scope="kb",
     ),
 )

@@ -44,7 +44,7 @@ async def document(call: Call) -> ASGIApp:
     collection = call.request.path_params["collection"]
     id = call.request.path_params["document"]
     start, end = _place(call, "start"), _place(call, "end")
-    _may_read(call, "kb", collection)
+    may_read(call, "kb", collection)
     items = await read_passages(call.serving.host, collection, id, call.caller.identity)
     passages = [
         {
@@ -89,7 +89,7 @@ async def record(call: Call) -> ASGIApp:
     model = call.request.path_params["model"]
     id = call.request.path_params["record"]
     host = call.serving.host
-    _may_read(call, "db", model)
+    may_read(call, "db", model)
     found = await read_record(host, model, id, call.caller.identity)
     spec = host.app.models.named(model)
     title = record_title(spec, found)
@@ -117,7 +117,7 @@ def _html(page: str) -> Response:
     return HTMLResponse(page, headers={"content-security-policy": SOURCE_POLICY})
 
 
-def _may_read(call: Call, kind: str, name: str) -> None:
+def may_read(call: Call, kind: str, name: str) -> None:
     """Raise UnknownName for a source that no assistant of the caller may use. Authors of all
     assistants may read every source."""
     if call.caller.reaches_all:

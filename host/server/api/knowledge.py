@@ -1,0 +1,330 @@
+"""Endpoints of collections for those who keep them: what is in them, why a passage is found or not,
+adding and removing documents. Everything is of the caller's tenant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from pydantic import Field
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
+
+from groundhook.core.errors import HostError, NotPermitted, UnknownName, UsageError
+from groundhook.core.json_lines import line
+from groundhook.core.types.base import Value
+from groundhook.core.types.collection_spec import CollectionSpec
+from groundhook.core.types.search import Item
+from groundhook.core.unseen import clean
+from groundhook.host.server import request_body
+from groundhook.host.server.api.sources import may_read
+from groundhook.host.server.problems import Refused, WrongRequest, problem_of
+from groundhook.host.server.serving import Call
+from groundhook.host.server.turns.sse import JSON_LINES
+
+MOST_LISTED = 1000  # documents of an answer
+MOST_FILES = 100  # of one request
+MOST_SEARCHED = 200  # passages that are looked through for an expected document
+LONGEST_NAME = 300
+_UNUSABLE = re.compile(r"[\x00-\x1f\x7f\\:]")
+
+_Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+class KnowledgeSearch(Value):
+    """A question to one collection."""
+
+    query: str = Field(min_length=1, max_length=4000, description="The question")
+    limit: int = Field(default=10, ge=1, le=100, description="Most passages")
+    threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Least similarity; default: that of the app"
+    )
+    expect: str = Field(
+        default="", max_length=1000, description="Id of a document: why is it not found?"
+    )
+
+
+async def list_collections(call: Call) -> Response:
+    """Return the collections that the caller may keep, with counts."""
+    host = call.serving.host
+    collections = []
+    for id in sorted(host.app.collections):
+        with suppress(HostError):  # not the caller's, or a file that `check` reports
+            tenant = _tenant(call, id)
+            (listing,) = await host.kb.list_collections([id], tenant=tenant)
+            spec = host.app.collections[id]
+            collections.append(
+                {
+                    "id": id,
+                    "name": spec.name,
+                    "description": spec.description,
+                    "documents": len(listing.documents),
+                    "passages": listing.chunks,
+                    "bytes": listing.source_bytes,
+                    "language": listing.language,
+                    "tenant": tenant,
+                }
+            )
+    return _json({"collections": collections})
+
+
+async def list_documents(call: Call) -> Response:
+    """Return the documents of a collection, by id."""
+    id = call.request.path_params["collection"]
+    (listing,) = await call.serving.host.kb.list_collections([id], tenant=_tenant(call, id))
+    documents = sorted(listing.documents, key=lambda each: each.document)
+    shown = [
+        {
+            "document": each.document,
+            "title": each.title,
+            "passages": each.chunks,
+            "bytes": each.bytes,
+            "state": "ready" if each.chunks else "empty",
+        }
+        for each in documents[:MOST_LISTED]
+    ]
+    return _json({"id": id, "documents": shown, "total": len(documents)})
+
+
+async def search(call: Call) -> Response:
+    """Return the passages that a question finds, and why an expected document is not among them."""
+    id = call.request.path_params["collection"]
+    _tenant(call, id)
+    wanted = request_body.validate_strictly(KnowledgeSearch, await call.json())
+    await call.serving.limits.count("turns", call.caller.owner)
+    least = wanted.threshold
+    if least is None:
+        least = _spec(call, id).threshold
+    if least is None:
+        least = call.serving.host.settings().search.kb.threshold
+    found, certainty = await _find(call, id, wanted.query, wanted.limit, least)
+    why = ""
+    if wanted.expect and all(item.document_id != wanted.expect for item in found):
+        why = await _why_not(call, id, wanted, least)
+    shown = [
+        {
+            "document": item.document_id,
+            "title": item.title,
+            "content": item.content,
+            "score": item.score,
+            "start": item.extent.start if item.extent else None,
+            "end": item.extent.end if item.extent else None,
+        }
+        for item in found
+    ]
+    return _json({"passages": shown, "certainty": certainty, "threshold": least, "why": why})
+
+
+async def _find(
+    call: Call, collection: str, query: str, limit: int, threshold: float
+) -> tuple[Sequence[Item], str | None]:
+    """Return passages, best first, and how certain the search is. Raises Refused for a search that
+    fails."""
+    request = {
+        "type": "kb",
+        "query": query,
+        "collections": [collection],
+        "limit": limit,
+        "threshold": threshold,
+    }
+    result = await call.serving.host.search(request, identity=call.caller.identity)
+    if result.error is not None:
+        raise Refused("storage", "the search failed", hint="the log of the server has the reason")
+    return result.items, result.certainty
+
+
+async def _why_not(call: Call, collection: str, wanted: KnowledgeSearch, least: float) -> str:
+    """Return why a document was not found. That another tenant has it is not said."""
+    host, tenant = call.serving.host, _tenant(call, collection)
+    known = await host.kb.existing_ids(collection, [wanted.expect], tenant=tenant or "")
+    if not known:
+        return "it is not in this collection"
+    every, _ = await _find(call, collection, wanted.query, MOST_SEARCHED, 0.0)
+    place = next((n for n, each in enumerate(every, 1) if each.document_id == wanted.expect), 0)
+    if not place:
+        return f"it is not among the first {len(every)} passages, whatever their similarity"
+    score = every[place - 1].score
+    if score < least:
+        return f"below the threshold: its best passage has {score:.2f}, and {least:.2f} is asked"
+    return f"its best passage has place {place}, and {wanted.limit} are shown"
+
+
+async def add_documents(call: Call) -> Response:
+    """Add the files of a form to a collection; a line of JSON for each step."""
+    id = call.request.path_params["collection"]
+    tenant = _tenant(call, id)
+    call.admit_stream()
+    await call.serving.limits.count("turns", call.caller.owner)
+    uploads = call.serving.host.app.state / "uploads"
+    await to_thread.run_sync(lambda: uploads.mkdir(parents=True, exist_ok=True))
+    # Kept until the answer is over, which reads it.
+    folder = TemporaryDirectory(dir=uploads, prefix="add-")
+    try:
+        names = await _receive(call, Path(folder.name))
+    except BaseException:
+        await to_thread.run_sync(folder.cleanup)
+        raise
+    return StreamingResponse(_added(call, id, tenant, folder, names), media_type=JSON_LINES)
+
+
+async def _receive(call: Call, folder: Path) -> list[str]:
+    """Write the files of a form to a folder, and return their names. Raises Refused for too many
+    bytes or a body that arrives too slowly, UsageError for names that cannot be used."""
+    limits, request = call.serving.settings.limits, call.request
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise Refused("wrong_type", "the content type must be multipart/form-data")
+    most = round(limits.upload_mb * 1024 * 1024)
+
+    async def bounded() -> AsyncGenerator[bytes]:
+        received = 0
+        async for part in request.stream():
+            received += len(part)
+            if received > most:
+                raise Refused(
+                    "too_large",
+                    f"an upload has at most {limits.upload_mb:g} MB (server.limits.upload_mb)",
+                    headers={"connection": "close"},
+                )
+            yield part
+
+    parser = MultiPartParser(request.headers, bounded(), max_files=MOST_FILES, max_fields=0)
+    names: list[str] = []
+    try:
+        with anyio.fail_after(limits.upload_s):
+            form = await parser.parse()
+        try:
+            for _, file in form.multi_items():
+                if isinstance(file, UploadFile):
+                    name = _file_name(file.filename or "", names)
+                    await to_thread.run_sync(_copy, file.file, folder / name)
+                    names.append(name)
+        finally:
+            await form.close()
+    except MultiPartException as exc:
+        raise WrongRequest(f"the form cannot be read: {exc.message[:200]}") from None
+    except TimeoutError:
+        raise Refused("usage", f"the upload took longer than {limits.upload_s:g} s") from None
+    except ClientDisconnect:
+        raise Refused("usage", "the client left before it had sent its files") from None
+    if not names:
+        raise UsageError("the form has no file")
+    return names
+
+
+def _file_name(given: str, known: Sequence[str]) -> str:
+    """Return the path of a file below the folder of the upload. Raises UsageError."""
+    path = PurePosixPath(clean(given))
+    parts = path.parts
+    usable = 0 < len(given) <= LONGEST_NAME and 0 < len(parts) <= 8 and not path.is_absolute()
+    if not usable or any(part.startswith(".") or _UNUSABLE.search(part) for part in parts):
+        raise UsageError(f"a file cannot have the name {given[:80]!r}")
+    if str(path) in known:
+        raise UsageError(f"two files have the name {given[:80]!r}")
+    return str(path)
+
+
+def _copy(file: Any, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    file.seek(0)
+    with to.open("xb") as out:
+        while part := file.read(1 << 20):
+            out.write(part)
+
+
+async def _added(
+    call: Call,
+    collection: str,
+    tenant: str | None,
+    folder: TemporaryDirectory[str],
+    names: Sequence[str],
+) -> AsyncIterator[str]:
+    """Add what a folder holds, and yield the progress, the outcome of each file, and the counts."""
+    sending, receiving = anyio.create_memory_object_stream[Mapping[str, Any]](64)
+    host = call.serving.host
+
+    def progress(done: int, total: int, document: str, passages: int) -> None:
+        if sending.statistics().current_buffer_used < 32:
+            sending.send_nowait(
+                {
+                    "type": "progress",
+                    "done": done,
+                    "total": total,
+                    "document": document,
+                    "passages": passages,
+                }
+            )
+
+    async def work() -> None:
+        async with sending:
+            try:
+                report = await host.kb.add(
+                    collection,
+                    [Path(folder.name)],
+                    tenant=tenant or "",
+                    prune=False,
+                    progress=progress,
+                    delegates=host.delegates(),
+                )
+            except HostError as exc:
+                problem = problem_of(exc)
+                await sending.send(
+                    {"type": "error", "code": problem.code, "detail": problem.detail}
+                )
+                return
+            for file in report.files:
+                fields = asdict(file)
+                for key in ("path", "error"):  # without the folder of the server
+                    fields[key] = fields[key].replace(f"{folder.name}/", "")
+                await sending.send({"type": "file", **fields})
+            unread = [name.replace(f"{folder.name}/", "") for name in report.unread]
+            await sending.send({"type": "done", "counts": dict(report.counts), "unread": unread})
+
+    try:
+        yield line({"type": "received", "files": list(names)})
+        async with anyio.create_task_group() as tasks, receiving:
+            tasks.start_soon(work)
+            async for each in receiving:
+                yield line(each)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(folder.cleanup)
+
+
+async def remove_document(call: Call) -> Response:
+    """Remove a document from a collection."""
+    id = call.request.path_params["collection"]
+    document = call.request.path_params["document"]
+    tenant = _tenant(call, id)
+    await call.serving.host.remove_documents(id, [document], tenant=tenant or "")
+    return Response(status_code=204)
+
+
+def _spec(call: Call, id: str) -> CollectionSpec:
+    app = call.serving.host.app
+    if id not in app.collections:
+        raise UnknownName("collection", id[:200], ())
+    may_read(call, "kb", id)
+    return app.collections[id]
+
+
+def _tenant(call: Call, id: str) -> str | None:
+    """Return the tenant of the caller in a collection; None for one without tenants. Raises
+    UnknownName for a collection of others, Refused for one that is not open to the caller."""
+    _spec(call, id)
+    try:
+        return call.serving.host.kb.permitted_tenant(id, call.caller.identity)
+    except NotPermitted as exc:
+        raise Refused("not_permitted", exc.message) from exc
+
+
+def _json(value: Any) -> Response:
+    return Response(line(value), media_type="application/json")

@@ -1,0 +1,70 @@
+"""Attacks on collections over HTTP: by readers, by keys of others, with names and bodies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.parts.kept_collections import TEA, kept  # noqa: F401 - a fixture
+from tests.server.conftest import OTHER, READER, Served
+
+NAMES = (
+    "../evil.md",
+    "/etc/evil.md",
+    "a/../../evil.md",
+    ".hidden.md",
+    "a\\b.md",
+    "c:evil.md",
+    "x" * 400,
+)
+
+
+def test_readers_and_keys_of_other_assistants_keep_no_collection(
+    kept: Served,  # noqa: F811
+) -> None:
+    secret = "agents.late.secret"
+    form = {"file": ("tea.md", TEA)}
+    ask = {"query": "tea"}
+    with kept.client(READER) as reader, kept.client(OTHER) as other:
+        for client, collection, status in ((reader, "notes", 403), (other, secret, 404)):
+            at = f"/api/kb/{collection}"
+            assert client.get(at).status_code == status
+            assert client.post(f"{at}/documents", files=form).status_code == status
+            assert client.post(f"{at}/search", json=ask).status_code == status
+            assert client.delete(f"{at}/documents/tea.md").status_code == status
+        assert reader.get("/api/kb").status_code == 403
+        assert secret not in other.get("/api/kb").text
+        assert other.get("/api/kb/nothing").json()["code"] == "unknown_name"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_an_upload_leads_nowhere(kept: Served, name: str) -> None:  # noqa: F811
+    with kept.client() as client:
+        answer = client.post("/api/kb/notes/documents", files={"file": (name, TEA)})
+    assert answer.status_code == 400
+    assert list(kept.app.parent.rglob("evil.md")) == []
+    uploads = Path(kept.app, ".groundhook/uploads")
+    assert not uploads.exists() or list(uploads.iterdir()) == []
+
+
+def test_an_upload_is_bounded_and_only_a_form_is_one(kept: Served) -> None:  # noqa: F811
+    with kept.client() as client:
+        at = "/api/kb/notes/documents"
+        big = client.post(at, files={"file": ("big.md", b"x" * (33 << 20))})
+        assert (big.status_code, "upload_mb" in big.text) == (413, True)
+        many = [("file", (f"{n}.md", "x")) for n in range(101)]
+        assert client.post(at, files=many).status_code == 400
+        assert client.post(at, json={}).status_code == 415
+        assert client.post(at, data={"a": "b"}, files={}).status_code == 415
+        broken = client.post(
+            at, content=b"--x\r\nno", headers={"content-type": "multipart/form-data; boundary=x"}
+        )
+        assert broken.status_code == 400
+        cookie = client.post("/api/session", json={"key": "x"})
+        assert cookie.status_code == 401
+    with kept.client("") as page:
+        page.cookies.set("gh_session", "chosen")
+        site = {"sec-fetch-site": "cross-site"}
+        answer = page.post(at, files={"file": ("tea.md", TEA)}, headers=site)
+        assert answer.status_code in (401, 403)
