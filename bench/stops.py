@@ -1,7 +1,7 @@
 """How long a stranger can stop the server: `/healthz` is read the whole time while every body,
 path, header, question, host call, answer of a model and document is pumped up to its limit.
 
-    make bench NAME=stops
+    make bench NAME=stops [ARGS="'a ' '['"]
 
 The server is a process of its own, and so is the reader of `/healthz`. A stop is the part of an
 answer's delay that the server spent computing, so that other work of the machine does not count.
@@ -342,12 +342,12 @@ def _with(body: dict[str, Any], path: Sequence[str], text: str) -> dict[str, Any
     return {**body, path[0]: value}
 
 
-def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, campaign(Path(folder), notes()) as made:
+def main(units: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder, campaign(Path(folder), notes(units)) as made:
         ordinary(made)
         floor = made.longest()[0]
         made.stops.clear()
-        attack_all(made)
+        attack_all(made, units)
         longest = made.longest()
         for stop in longest[:10]:
             print(f"{stop.computing:.3f} s of {stop.waited:.3f} s: {stop.name}", file=sys.stderr)
@@ -361,4 +361,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or UNITS)

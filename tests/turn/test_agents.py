@@ -391,6 +391,16 @@ async def test_a_model_call_sends_the_given_messages_and_options(make_app: MakeA
     ]
 
 
+@pytest.mark.parametrize("arguments", ["[" * 5000 + "]" * 5000, '{"n": ' + "9" * 5000 + "}"])
+async def test_arguments_that_nobody_can_parse_reach_the_hook_as_their_text(
+    make_app: MakeApp, arguments: str
+) -> None:
+    script = [{"tool_calls": [{"name": "t", "arguments": arguments, "id": "c1"}]}]
+    found = await value(make_app, "ctx.llm.Stream('b', 'x')", {"b": script})
+    assert found["error"] is None
+    assert found["tool_calls"] == [{"id": "c1", "name": "t", "arguments": arguments}]
+
+
 async def test_a_model_that_fails_is_an_error_with_what_had_arrived(make_app: MakeApp) -> None:
     found = await value(
         make_app, "ctx.llm.Stream('b', 'x')", {"b": [{"text": "Half", "cut": True}]}
