@@ -115,6 +115,7 @@ def test_every_chunking_of_an_answer_gives_the_same_claims(
 
 @given(st.text(max_size=300))
 @example("0*AP")
+@example("AP\xad0")
 def test_every_fact_of_a_text_is_in_it(text: str) -> None:
     source = CitedSource.of(text)
     assert [fact for fact in facts(text) if not source.has(fact)] == []

@@ -63,8 +63,9 @@ class CitedSource:
         """Return the source with these texts."""
         plain = "\n".join(texts)[:LONGEST_SOURCE]
         text = flat(plain)
-        # With and without its markup, which may part words: "0*AP".
-        words = frozenset(map(_bare, [*_WORD.findall(text), *_WORD.findall(fold(plain))]))
+        # With and without what is no sign of a word, and may part words: "0*AP", a soft hyphen.
+        apart = fold("\n".join(_WORD.findall(plain))).split()
+        words = frozenset(map(_bare, [*_WORD.findall(text), *apart]))
         measured: dict[str, set[str]] = {}
         for fact in _numbers(plain):
             for reading in (*fact.readings, *fact.parts):
