@@ -9,7 +9,7 @@ from typing import get_args
 
 import click
 
-from groundhook.core.server_settings import READER_SCOPES, ServerScope
+from groundhook.core.server_settings import READER_SCOPES, CitationStyle, ServerScope
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
@@ -48,6 +48,11 @@ def command() -> None:
 @click.option(
     "--client", type=click.Choice(["openwebui"]), help="Send this client's events in chunks."
 )
+@click.option(
+    "--citations",
+    type=click.Choice(get_args(CitationStyle)),
+    help="How clients of OpenAI's API and of pages are shown sources, such as links.",
+)
 @click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="It ends after N days.")
 def add(
     name: str,
@@ -59,6 +64,7 @@ def add(
     assistants: tuple[str, ...],
     acts_for: bool,
     client: str | None,
+    citations: CitationStyle | None,
     days: int | None,
     as_json: bool,
     debug: bool,
@@ -83,6 +89,7 @@ def add(
             assistants=assistants or None,
             acts_for=acts_for,
             client=client or "",
+            citations=citations,
             made=now,
             ends=now + days * DAY_S if days else 0,
         )

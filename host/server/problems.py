@@ -75,6 +75,9 @@ KINDS: Mapping[str, ProblemKind] = {
     "idempotency_mismatch": ProblemKind(
         422, "Another request", "The Idempotency-Key was used with another body or address."
     ),
+    "contract_broken": ProblemKind(
+        422, "Not in the demanded form", "The answer does not have the form that was demanded."
+    ),
     "rate_limited": ProblemKind(
         429, "Too many requests", "Try again after the time in Retry-After."
     ),
@@ -90,6 +93,13 @@ KINDS: Mapping[str, ProblemKind] = {
 }
 UNAVAILABLE = "this assistant cannot be used at the moment"
 INTERNAL = "something went wrong on the server"
+
+
+def failure_status(code: str) -> int:
+    """Return the status of a turn that failed. Clients repeat a request on 5xx, and what a second
+    turn would break too is none: its contract."""
+    status = KINDS.get(code, KINDS["internal"]).status
+    return status if status >= 500 or code == "contract_broken" else KINDS["internal"].status
 
 
 class Refused(HostError):

@@ -39,6 +39,28 @@ def keeping(connector: Connector, contract: Contract) -> Connector:
     return _AnsweringJson(connector, contract.reply) if contract.reply else connector
 
 
+async def held_to(contract: Contract, text: str) -> str:
+    """Return the answer of a hook as the contract has it: as JSON alone, cut before a text that
+    ends it. Raises ContractBroken."""
+    if contract.reply:
+        value, problem = await _read(text, contract.reply)
+        if problem:
+            raise ContractBroken(f"Create's answer has another form: {problem}")
+        text = json.dumps(value, ensure_ascii=False)
+    found = [at for stop in contract.stop if (at := text.find(stop)) >= 0]
+    return text[: min(found)] if found else text
+
+
+async def _read(text: str, reply: JsonReply | Literal["json"]) -> tuple[Any, str]:
+    """Return the JSON of an answer, and what is wrong with it ("": nothing)."""
+    value = await extract_json_aside(text)
+    if not isinstance(value, Mapping):
+        return value, "it is not a JSON object"
+    if reply == "json":
+        return value, ""
+    return value, await to_thread.run_sync(_problem, dict(value), reply.schema)
+
+
 @dataclass(frozen=True)
 class _Stopping:
     """Ends an answer before the first of some texts, also where the endpoint goes on behind it."""
@@ -107,7 +129,7 @@ class _AnsweringJson:
             if called:  # the text beside a call is no answer
                 yield finished
                 return
-            value, problem = await self._read(text)
+            value, problem = await _read(text, self.reply)
             if not problem:
                 yield TextDelta(json.dumps(value, ensure_ascii=False))
                 yield finished
@@ -136,15 +158,6 @@ class _AnsweringJson:
                 *messages[1:],
             ]
         return [Message(role="system", content=words), *messages]
-
-    async def _read(self, text: str) -> tuple[Any, str]:
-        """Return the JSON of an answer, and what is wrong with it ("": nothing)."""
-        value = await extract_json_aside(text)
-        if not isinstance(value, Mapping):
-            return value, "it is not a JSON object"
-        if self.reply == "json":
-            return value, ""
-        return value, await to_thread.run_sync(_problem, dict(value), self.reply.schema)
 
 
 def _problem(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

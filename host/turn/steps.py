@@ -55,7 +55,7 @@ from groundhook.host.search.merge import Pool
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.content import user_data
-from groundhook.host.turn.contract import keeping
+from groundhook.host.turn.contract import held_to, keeping
 from groundhook.host.turn.prompt.budget import prompt_tokens
 from groundhook.host.turn.prompt.composing import (
     Compose,
@@ -105,7 +105,9 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         if created is not None and created.answer_text is not None:
             conversation: Sequence[Message] = run.request.messages
             await _report_not_run(run)
-            await run.answer.say(created.answer_text)
+            contract = run.request.contract
+            _check_choice(run, contract)
+            await run.answer.say(await held_to(contract, created.answer_text))
         else:
             conversation, error = await _search_and_answer(run, created)
         try:

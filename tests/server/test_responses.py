@@ -152,7 +152,7 @@ def test_a_response_under_way_is_cancelled(client: OpenAI) -> None:
     ("body", "param"),
     [
         ({"input": []}, "messages"),
-        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].type"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].id"),
         ({"input": [{"type": "message", "role": "user", "content": [{"type": "x"}]}]}, None),
         (
             {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
@@ -184,3 +184,28 @@ def test_an_unknown_response_is_not_found(served: Served, id: str) -> None:
         assert client.get(f"/v1/responses/{id}").status_code == 404
         asked = {"model": "tea", "input": "x", "previous_response_id": id}
         assert client.post("/v1/responses", json=asked).status_code == 404
+
+
+def test_items_of_a_kept_response_are_named_in_later_inputs_of_their_owner(serve: Serve) -> None:
+    script = ["Two minutes.", {"text": "Four.", "expect": "Two minutes."}, "Five."]
+    with (
+        serve(scripted(*script)) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=LOCAL) as client,
+        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as other,
+    ):
+        history: Any = [{"role": "user", "content": "How long?"}]
+        for question in ("And black tea?", "And white tea?"):
+            made = client.responses.create(model="plain", input=history)
+            history += [{"type": "item_reference", "id": made.output[0].to_dict()["id"]}]
+            history += [{"role": "user", "content": question}]
+        assert client.responses.create(model="plain", input=history).output_text == "Five."
+        unknown: Any = [{"type": "item_reference", "id": "msg_none"}, *history[-1:]]
+        for bad in (history, unknown):
+            with pytest.raises(openai.BadRequestError, match="is kept"):
+                other.responses.create(model="plain", input=bad)
+        # Half of a history: a result without its call, and a call without its result.
+        call: Any = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"}
+        result: Any = {"type": "function_call_output", "call_id": "c1", "output": "wet"}
+        for half in ([result], [history[0], result], [history[0], call], [history[0], call, call]):
+            with pytest.raises(openai.BadRequestError):
+                client.responses.create(model="plain", input=half, tools=[WEATHER])

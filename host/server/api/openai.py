@@ -12,12 +12,13 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import NotSupported, UnknownName
+from groundhook.core.errors import HostError, NotSupported, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.server_settings import CitationStyle, ServerSettings
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.config.package import Package
+from groundhook.host.config.tree import PACKAGE
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
 from groundhook.host.output.dialects.openwebui import answer_task, quotes_chat, task_of
 from groundhook.host.server import request_body
@@ -26,7 +27,7 @@ from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.meta import assistant_info
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
 from groundhook.host.server.identity.caller import Caller
-from groundhook.host.server.problems import KINDS, Refused
+from groundhook.host.server.problems import Refused, failure_status
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.running import ServerTurn
@@ -106,11 +107,20 @@ def _model(call: Call, id: str) -> dict[str, Any]:
     return {
         "id": id,
         "object": "model",
-        "created": 0,
+        "created": _changed_at(call, id),
         "owned_by": "groundhook",
         "name": info.name or id,
         "description": info.description,
     }
+
+
+def _changed_at(call: Call, id: str) -> int:
+    """Return when the files of an assistant were last changed, in seconds; 0 if they are gone."""
+    try:
+        package = call.serving.host.app.package(id)
+        return int((package.folder / PACKAGE).stat().st_mtime)
+    except (HostError, OSError):  # broken, or removed a moment ago
+        return 0
 
 
 def offered_package(call: Call, caller: Caller, id: str) -> Package:
@@ -176,14 +186,12 @@ async def _completion(
         return Response(status_code=204)  # the client has left; nobody reads this
     body = completion(await folded(fold, call.audience(), running.log))
     if "error" not in body:
-        if certainty := body["groundhook"].get("certainty"):
+        if certainty := body.get("groundhook", {}).get("certainty"):  # none of a cut answer
             headers = {**headers, CERTAINTY: certainty}
         return Response(line(body), media_type="application/json", headers=headers)
     # One turn only: SDKs would try a failed one twice more.
     headers = {**headers, "x-should-retry": "false"}
-    kind = KINDS.get(body["error"]["code"], KINDS["internal"])
-    status = kind.status if kind.status >= 500 else 500
-    return JSONResponse(body, status, headers)
+    return JSONResponse(body, failure_status(body["error"]["code"]), headers)
 
 
 def _fold(

@@ -3,7 +3,7 @@ response to one question is kept in a chat of the caller, where the next one con
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +33,7 @@ from groundhook.host.server.api.openai import (
     offered_package,
 )
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
-from groundhook.host.server.problems import KINDS, Refused, WrongRequest
+from groundhook.host.server.problems import Refused, WrongRequest, failure_status
 from groundhook.host.server.request_body import AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.kept_turns import KeptTurn, is_read_elsewhere
@@ -123,6 +123,8 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
         form=(wanted.text or {}).get("format"),
         form_path="text.format",
     )
+    if not isinstance(wanted.input, str):
+        wanted = wanted.model_copy(update={"input": await _with_items(call, wanted.input)})
     read = ReadConversation.of(_as_messages(wanted), settings.openai.system)
     messages = request_body.check_lengths(read.messages, settings.limits)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
@@ -132,15 +134,49 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
     return asked, read.ignored
 
 
+async def _with_items(call: Call, given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the input with the items that it names by their ids (`item_reference`). Raises
+    WrongRequest for one that is not kept, or another caller's."""
+    found: dict[str, dict[str, Any]] = {}
+    made: list[dict[str, Any]] = []
+    for n, item in enumerate(given):
+        if item.get("type") != "item_reference":
+            made.append(item)
+            continue
+        id = str(item.get("id"))
+        if id not in found:
+            found |= await _items_of(call, id.partition("_")[2])
+        if id not in found:
+            raise WrongRequest(
+                f"input[{n}].id: no item {id[:80]!r} is kept; send it whole, as SDKs do with"
+                " `store: false`"
+            )
+        made.append(found[id])
+    return made
+
+
+async def _items_of(call: Call, turn_id: str) -> dict[str, dict[str, Any]]:
+    """Return the items of a response by their ids; none if it is not kept."""
+    try:
+        running = await call.turn(turn_id)
+    except UnknownName:
+        return {}
+    response = await _response_so_far(call, running)
+    return {item["id"]: item for item in response["output"]}
+
+
 async def retrieve(call: Call) -> Response:
     """Return a response by its id, as far as it is."""
-    running = await _turn(call)
+    return _json(await _response_so_far(call, await _turn(call)))
+
+
+async def _response_so_far(call: Call, running: TurnLog) -> dict[str, Any]:
     log = await running.events_so_far()
     fold = _fold(call, running, _assistant(log), _created(running), {})
     state, _ = await folded_so_far(fold, call.audience(), log)
     if running.over:
-        return _json(fold.end(state)[-1].data["response"])
-    return _json(fold.response(state, over=False))
+        return dict(fold.end(state)[-1].data["response"])
+    return fold.response(state, over=False)
 
 
 async def cancel(call: Call) -> Response:
@@ -214,6 +250,8 @@ async def _begin_alone(call: Call, wanted: ResponseRequest, asked: _Asked) -> Se
         messages=asked.messages,
         options=asked.options,
         contract=asked.contract,
+        # The SDKs name its items in later requests, as long as it is kept.
+        stored=wanted.store is not False and bool(call.caller.identity.user_id),
     )
     return await begin(call.serving, start)
 
@@ -227,6 +265,7 @@ async def _begin_kept(call: Call, wanted: ResponseRequest, asked: _Asked) -> Ser
             wanted.model, identity=caller.identity, chat_id=asked.chat_id or None
         ) as chat:
             chat.contract = asked.contract
+            chat.can_ask = False  # its clients cannot show calls that the user approves
             question = asked.messages[-1].content or ""
             sending = chat.send(question, after=asked.previous, options=asked.options)
             async with sending as events:
@@ -248,11 +287,10 @@ async def _whole(
     if whole["status"] != "failed" or whole["output"]:
         return _json(whole, headers)
     error = next(piece.data for piece in before if piece.event == "error")
-    kind = KINDS.get(str(error["code"]), KINDS["internal"])
     body = {key: error[key] for key in ("message", "param", "code")}
     # One turn only: SDKs would try a failed one twice more.
     headers = {**headers, "x-should-retry": "false"}
-    status = kind.status if kind.status >= 500 else 500
+    status = failure_status(str(error["code"]))
     return JSONResponse({"error": {**body, "type": "server_error"}}, status, headers)
 
 

@@ -101,6 +101,7 @@ class Start:
     leaving: OnDisconnect = "stop"
     linger_s: float | None = None
     request: RequestKey | None = None
+    stored: bool = False  # also where one process serves the app
     token: str = field(default_factory=new_token)
 
     @property
@@ -112,7 +113,7 @@ class Start:
 async def begin(serving: Serving, start: Start) -> ServerTurn:
     """Begin a turn without a chat. It is stored if several processes serve the app, so that each of
     them can answer requests about it. Raises Refused, and the errors of `Host.stream`."""
-    stored = serving.stores_turns
+    stored = serving.stores_turns or (start.stored and serving.has("chats"))
 
     def enter_alone(host: Host) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         return host.stream(
