@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -22,7 +22,6 @@ from groundhook.core.ports import (
     ToolDelta,
 )
 from groundhook.core.trace import span
-from groundhook.core.types.chats import Decision
 from groundhook.core.types.events import (
     CitationSeen,
     Cited,
@@ -54,6 +53,11 @@ from groundhook.host.turn.approvals import (
 from groundhook.host.turn.draft import Draft, arguments_for_event, step
 from groundhook.host.turn.endings import ending
 from groundhook.host.turn.prompt.message_parts import result_part
+
+if TYPE_CHECKING:
+    # A turn without a kept chat does not need it at run time.
+    from groundhook.core.types.chats import Decision
+
 
 LONGEST_PIECE = 4096  # characters that are read at a time
 MOST_AT_ONCE = 16  # tool calls that run at the same time

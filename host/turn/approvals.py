@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groundhook.core.ports import ToolDelta
-from groundhook.core.types.chats import Decision
 from groundhook.core.types.events import ApprovalRequired
 from groundhook.core.types.tools import ToolOutcome
 from groundhook.host.tools.offers import ToolOffer
 from groundhook.host.tools.toolbox import text_of
 from groundhook.host.turn.draft import Draft, arguments_for_event
+
+if TYPE_CHECKING:
+    # A turn without a kept chat does not need it at run time.
+    from groundhook.core.types.chats import Decision
+
 
 REFUSED = "the user refused this call"
 CANNOT_ASK = (

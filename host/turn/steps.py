@@ -38,7 +38,6 @@ from groundhook.core.ports import (
     ModelCall,
 )
 from groundhook.core.problems import Problem
-from groundhook.core.types.chats import Decision
 from groundhook.core.types.contract import Contract
 from groundhook.core.types.events import Warned
 from groundhook.core.types.sampling import Sampling
@@ -74,6 +73,7 @@ from groundhook.host.turn.run import AssistantRun, certainty_of_runs
 from groundhook.host.turn.services.tools import scopes_of, tools_of
 
 if TYPE_CHECKING:
+    from groundhook.core.types.chats import Decision
     from groundhook.host.turn.services.turn import TurnServices
 
 T = TypeVar("T")
