@@ -21,12 +21,13 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from sse_starlette.sse import AppStatus
 
 from groundhook.core.errors import HostError, UsageError
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.tools import McpTools
-from groundhook.host.server.mcp.values import RESOURCES, OfferedTool
+from groundhook.host.server.mcp.values import RESOURCES, Form, Given, OfferedTool
 from groundhook.host.server.problems import INTERNAL
 
 log = logging.getLogger("groundhook")
@@ -34,6 +35,7 @@ log = logging.getLogger("groundhook")
 Context = ServerRequestContext[Any, Any]
 P = TypeVar("P")
 R = TypeVar("R")
+FORM = "form"  # the key of a form in a request for input
 WARNINGS = "groundhook/warnings"  # the key in `_meta` of an answer
 CallerOf = Callable[[Context], McpCaller]
 
@@ -50,13 +52,29 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
 
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
-        answer = await tools.call(
-            params.name,
-            params.arguments or {},
-            caller_of(context),
-            context.session.report_progress,
-        )
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        can_show = _shows_forms(context)
+        given = _given(params)
+        while True:
+            answer = await tools.call(
+                params.name,
+                params.arguments or {},
+                caller_of(context),
+                context.session.report_progress,
+                given=given,
+                can_show=can_show,
+            )
+            if answer.form is None:
+                break
+            if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                # The client repeats its request with what the user has given.
+                return types.InputRequiredResult(
+                    input_requests={FORM: types.ElicitRequest(params=_form(answer.form))},
+                    request_state=answer.form.state or None,
+                )
+            form = _form(answer.form)
+            shown = await context.session.elicit_form(form.message, form.requested_schema)
+            given = Given(values=_values(shown), state=answer.form.state)
         links = [types.ResourceLink(name=title or uri, uri=uri) for uri, title in answer.links]
         return types.CallToolResult(
             # One text alone, which clients of `search` and `fetch` parse as JSON.
@@ -110,6 +128,34 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
         on_list_resource_templates=_without_causes(list_templates),
         on_read_resource=_without_causes(read_resource),
     )
+
+
+def _shows_forms(context: Context) -> bool:
+    """Return whether the client shows forms to its user, and can be asked to."""
+    form = types.ClientCapabilities(elicitation=types.ElicitationCapability())
+    if not context.session.check_client_capability(form):
+        return False
+    modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return modern or context.session.can_send_request
+
+
+def _form(form: Form) -> types.ElicitRequestFormParams:
+    properties = {name: dict(schema) for name, schema in form.properties.items()}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return types.ElicitRequestFormParams(message=form.message, requested_schema=schema)
+
+
+def _given(params: types.CallToolRequestParams) -> Given | None:
+    """Return what the user has given, if the client repeats its request with it."""
+    response = (params.input_responses or {}).get(FORM)
+    if response is None:
+        return None
+    values = _values(response) if isinstance(response, types.ElicitResult) else {}
+    return Given(values=values, state=params.request_state or "")
+
+
+def _values(shown: types.ElicitResult) -> dict[str, Any]:
+    return dict(shown.content or {}) if shown.action == "accept" else {}
 
 
 def _without_causes(

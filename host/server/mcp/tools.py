@@ -1,9 +1,6 @@
 """The tools that an MCP client may call: those of an assistant or of the app, `ask` (a whole turn),
 and, for chat clients that connect sources, `search` and `fetch`. Knows no SDK. Every call has the
 identity of its caller.
-
-Runs a whole turn for an MCP client. The answer has numbered citations and a link to each source.
-Knows no SDK.
 """
 
 from __future__ import annotations
@@ -13,39 +10,30 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
 
 import anyio
 from pydantic import BaseModel
 
-from groundhook.core.audience import NOT_PERMITTED, TOOL_FAILED, for_readers
+from groundhook.core.audience import NOT_PERMITTED, TOOL_FAILED
 from groundhook.core.errors import HostError, NotPermitted, UnknownName, UsageError
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.types.events import (
-    CitationSeen,
-    Cited,
     Event,
-    SearchComplete,
-    SearchFound,
-    SearchStart,
     ToolProgress,
 )
 from groundhook.core.types.tools import ABOUT_THE_REQUEST, ToolInfo, ToolOutcome
 from groundhook.host.app.host import Host
 from groundhook.host.app.requests import validated
-from groundhook.host.output.dialects import fold, native
-from groundhook.host.output.dialects.audience import Audience
-from groundhook.host.output.dialects.openai_chat import OpenAIChat
-from groundhook.host.search.citations import index
+from groundhook.host.server.mcp.asking import AskedTurn
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.sources import McpSources, Unavailable
 from groundhook.host.server.mcp.values import (
-    RESOURCES,
     AskArguments,
     BatchArguments,
     FetchArguments,
     Fetched,
     FetchedDocument,
+    Given,
     McpAnswer,
     OfferedTool,
     PassageArguments,
@@ -56,81 +44,6 @@ from groundhook.host.server.mcp.values import (
 )
 from groundhook.host.server.problems import Refused
 from groundhook.host.tools.toolkits import qualified
-
-
-async def ask(
-    host: Host,
-    assistant: str,
-    question: str,
-    caller: McpCaller,
-    report: ReportProgress,
-    public_url: str,
-) -> McpAnswer:
-    """Run a turn and return its answer; report its searches while they run. Raises HostError for a
-    turn that cannot begin."""
-    # Without an address of the server, a path below it would lead a client nowhere.
-    reduced = Audience(public_url=public_url).of if public_url else for_readers
-    whole = native.Whole()
-    chat = OpenAIChat(id="", model="", created=0, public_url=public_url)
-    gathered, sent, text, steps = whole.begin(), chat.begin(), "", 0
-    found = 0
-    cited: dict[int, tuple[str, str]] = {}
-    async with (
-        caller.admit(),
-        host.stream(assistant, question, identity=caller.identity) as events,
-    ):
-        async for event in events:
-            seen = reduced(event)
-            if seen is None:
-                continue
-            gathered, _ = whole.step(gathered, seen)
-            sent, pieces = chat.step(sent, seen)
-            text += _content(pieces)
-            if isinstance(seen, CitationSeen) and seen.item is not None:
-                _, number = sent.numbers.with_item(seen.item)
-                link = _link(index.cited(seen.marker, seen.verdict, seen.item))
-                cited.setdefault(number, (link, f"[{number}] {seen.item.title or link}"))
-            found += isinstance(seen, SearchFound)
-            if isinstance(seen, SearchStart | SearchComplete):
-                steps += 1
-                await report(steps, None, _step_of(seen, found))
-    answer = native.answer(gathered)
-    if answer.error is not None and not text:
-        return McpAnswer(text=answer.error.message, failed=True)
-    return McpAnswer(
-        text=text,
-        structured=answer.model_dump(mode="json"),
-        links=[(link, name) for link, name in cited.values() if link],
-    )
-
-
-def _content(pieces: Sequence[fold.ClientMessage]) -> str:
-    return "".join(
-        choice["delta"].get("content", "")
-        for piece in pieces
-        if isinstance(piece.data, dict)
-        for choice in piece.data.get("choices", ())
-    )
-
-
-def _step_of(event: SearchStart | SearchComplete, found: int) -> str:
-    """Return the words for a step; `found` items have been found so far."""
-    if isinstance(event, SearchStart):
-        return f"searching: {event.query}"
-    return "the search failed" if event.error else f"{found} sources found so far"
-
-
-def _link(cited: Cited) -> str:
-    """Return where a client can read a source: its address, or the resource of a document or
-    record."""
-    if cited.url.startswith(("http://", "https://")):
-        return cited.url
-    if cited.type == "db" and cited.model and cited.record_id is not None:
-        return f"{RESOURCES}db/{cited.model}/{quote(str(cited.record_id))}"
-    if cited.type != "kb" or not cited.collection or not cited.document_id:
-        return ""
-    return f"{RESOURCES}kb/{cited.collection}/{quote(cited.document_id)}"
-
 
 LONGEST_ABOUT = 200  # characters of the description of an assistant
 LONGEST_LIST = 8000
@@ -177,10 +90,20 @@ class McpTools:
         ]
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], caller: McpCaller, report: ReportProgress
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        caller: McpCaller,
+        report: ReportProgress,
+        *,
+        given: Given | None = None,
+        can_show: bool = False,
     ) -> McpAnswer:
-        """Call a tool. Every failure is an answer that describes it."""
+        """Call a tool. Every failure is an answer that describes it. `given` is the user's answer
+        to the form that an earlier call returned, `can_show` whether the client shows forms."""
         try:
+            if name == "ask":
+                return await self._ask(arguments, caller, report, given, can_show=can_show)
             if name in self._own and not await self._is_replaced(name, caller):
                 return await self._own[name](arguments, caller, report)
             return await self._call_host(name, arguments, caller, report)
@@ -338,7 +261,13 @@ class McpTools:
         ]
 
     async def _ask(
-        self, arguments: Mapping[str, Any], caller: McpCaller, report: ReportProgress
+        self,
+        arguments: Mapping[str, Any],
+        caller: McpCaller,
+        report: ReportProgress,
+        given: Given | None = None,
+        *,
+        can_show: bool = False,
     ) -> McpAnswer:
         wanted = _valid(AskArguments, arguments)
         known = caller.assistants_of(self.host)
@@ -347,9 +276,17 @@ class McpTools:
             raise UsageError(f"assistant: name one of {', '.join(known)}")
         if assistant not in known:
             raise UnknownName("assistant", assistant, known)
-        return await ask(
-            self.host, assistant, wanted.question, caller, report, self.sources.public_url
+        asked = AskedTurn(
+            host=self.host,
+            assistant=assistant,
+            question=wanted.question,
+            caller=caller,
+            report=report,
+            public_url=self.sources.public_url,
+            given=given,
+            can_show=can_show,
         )
+        return await asked.answer()
 
     async def _search(
         self, arguments: Mapping[str, Any], caller: McpCaller, _: ReportProgress

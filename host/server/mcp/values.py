@@ -34,6 +34,24 @@ class OfferedTool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Form:
+    """A question to the user, before a call can answer: JSON Schemas of flat values, by name.
+    `state` comes back with what is given."""
+
+    message: str
+    properties: Mapping[str, Mapping[str, Any]]
+    state: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the user has answered to a form; no values: it was declined."""
+
+    values: Mapping[str, Any]
+    state: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class McpAnswer:
     """The answer to a call: `text` for a model, and the structured value of a success. `warnings`
     are sentences, `links` the sources of an answer as (address, title)."""
@@ -43,6 +61,7 @@ class McpAnswer:
     failed: bool = False
     warnings: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
+    form: Form | None = None  # to be shown; then the call is repeated with what is given
 
 
 class FoundSource(BaseModel):
