@@ -25,7 +25,7 @@ from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.server import mcp_server
 from groundhook.host.server.mcp.sources import McpSources
 from groundhook.host.server.mcp.tools import McpTools
-from groundhook.host.server.mcp.values import Given
+from groundhook.host.server.mcp.values import FormAnswer
 from groundhook.host.testing.canned import canned_item
 from tests.conftest import MakeApp
 from tests.parts.mcp_results import text_of
@@ -134,7 +134,7 @@ async def test_a_state_that_the_server_has_not_sent_runs_nothing(
                 {"question": "?"},
                 McpCaller(identity=ADA),
                 report,
-                given=Given(values={"approve": True}, state=sent),
+                given=FormAnswer(values={"approve": True}, state=sent),
                 can_show=True,
             )
             assert answer.failed

@@ -196,35 +196,6 @@ def test_a_schema_that_cannot_be_checked_is_refused(served: Any, schema: Any, wo
     assert words in answer.json()["error"]["message"]
 
 
-def test_an_answer_of_a_hook_is_held_to_the_contract_too(serve: Serve) -> None:
-    hook = """
-    function Create(ctx: any, messages: any[]) {
-      return { answer: messages[0].content };
-    }
-    """
-    files = {
-        "assistants/plain/package.yao": '{ "name": "Plain", "connector": "cites" }',
-        "assistants/plain/index.ts": hook,
-    }
-    form: Any = {"type": "json_schema", "json_schema": {"name": "teas", "schema": SCHEMA}}
-    with (
-        serve(files) as served,
-        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER, max_retries=0) as client,
-    ):
-
-        def ask(text: str, **more: Any) -> Any:
-            messages: Any = [{"role": "user", "content": text}]
-            made = client.chat.completions.create(model="plain", messages=messages, **more)
-            return made.choices[0].message.content
-
-        assert ask('Here: {"teas": ["Assam"]}', response_format=form) == '{"teas": ["Assam"]}'
-        assert ask("One. Two. Three.", stop=[" Two"]) == "One."
-        with pytest.raises(openai.UnprocessableEntityError, match="teas"):
-            ask('{"teas": 3}', response_format=form)
-        with pytest.raises(openai.UnprocessableEntityError, match="called no tool"):
-            ask("Rain?", tools=[WEATHER], tool_choice="required")
-
-
 def test_a_schema_that_refers_to_itself_is_checked_or_refused_in_bounded_time(asking: Any) -> None:
     tree = {
         "type": "object",

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import anyio
 import pytest
 
+from groundhook.core.types.contract import Contract
+from groundhook.core.types.uses import JsonReply
 from groundhook.hooks.api.logs import CONSOLE, LOG
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.parts.hook_turns import hooked
 from tests.parts.turns import ASSISTANT, end, kb, of, scripted, web
 
+TREE = JsonReply(name="tree", schema={"type": "object", "properties": {"n": {"type": "array"}}})
+RAIN = {"type": "function", "function": {"name": "rain", "parameters": {"type": "object"}}}
 EXAMPLE_5 = """
 function Create(ctx, messages, options) {
   const query = messages[messages.length - 1].content;
@@ -396,3 +403,21 @@ async def test_an_answer_that_is_none_is_refused(
     assert problem in " ".join(
         event.message for event in [*of(events, "error"), *of(events, "warning")]
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "contract", "content", "error"),
+    [
+        ('Here: {"n": [1]}', {"reply": TREE}, '{"n": [1]}', ""),
+        ('{"n": 3}', {"reply": TREE}, "", "contract_broken"),
+        ("One. Two. Three.", {"stop": (" Two",)}, "One.", ""),
+        ("Rain?", {"tools": (RAIN,), "choice": "required"}, "", "contract_broken"),
+    ],
+)
+async def test_an_answer_of_create_is_held_to_the_contract_of_the_client(
+    make_app: MakeApp, text: str, contract: dict[str, Any], content: str, error: str
+) -> None:
+    hook = f"const Create = () => ({{ answer: {json.dumps(text)} }})"
+    events = await hooked(make_app, hook, script=["Never"], contract=Contract(**contract))
+    assert end(events).content == content
+    assert [event.code for event in of(events, "error")] == ([error] if error else [])

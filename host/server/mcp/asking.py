@@ -31,7 +31,13 @@ from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.search.citations import index
 from groundhook.host.server.mcp.caller import McpCaller
-from groundhook.host.server.mcp.values import RESOURCES, Form, Given, McpAnswer, ReportProgress
+from groundhook.host.server.mcp.values import (
+    RESOURCES,
+    FormAnswer,
+    McpAnswer,
+    ReportProgress,
+    UserForm,
+)
 
 AS_ASKED = "as I wrote it"
 LONGEST_SHOWN = 2000  # characters of the arguments of a call in a form
@@ -48,7 +54,7 @@ class AskedTurn:
     caller: McpCaller
     report: ReportProgress
     public_url: str
-    given: Given | None = None
+    given: FormAnswer | None = None
     can_show: bool = False
     _steps: int = 0
     _found: int = 0
@@ -130,13 +136,13 @@ class AskedTurn:
         ):
             yield events
 
-    def _readings(self, event: SearchComplete) -> Form | None:
+    def _readings(self, event: SearchComplete) -> UserForm | None:
         """Return the form that asks which reading of the question is meant; its turn is left then.
         None where it was asked, or there is one reading."""
         if not self.can_show or self.given is not None or not event.readings:
             return None
         options = [AS_ASKED, *(each.read_as for each in event.readings)]
-        return Form(
+        return UserForm(
             message=f"{self.question!r} can be read in several ways. Which one is meant?",
             properties={"reading": {"type": "string", "title": "Reading", "enum": options}},
         )
@@ -167,7 +173,7 @@ class AskedTurn:
         return ""
 
 
-def _place(given: Given | None) -> tuple[str, str] | None:
+def _place(given: FormAnswer | None) -> tuple[str, str] | None:
     """Return the chat and the answer of a form about calls; None for another form. Raises
     UsageError for a state that is none of ours."""
     if given is None or not given.state:
@@ -183,12 +189,12 @@ def _place(given: Given | None) -> tuple[str, str] | None:
     return str(chat), str(message)
 
 
-def _approval(pending: Sequence[ApprovalRequired], chat: str, message: str) -> Form:
+def _approval(pending: Sequence[ApprovalRequired], chat: str, message: str) -> UserForm:
     calls = "\n".join(
         f"{each.name} {json.dumps(each.arguments, ensure_ascii=False)[:LONGEST_SHOWN]}"
         for each in pending
     )
-    return Form(
+    return UserForm(
         message=f"The assistant wants to run:\n{calls}",
         properties={"approve": {"type": "boolean", "title": "Run it"}},
         state=json.dumps({"chat": chat, "message": message}),

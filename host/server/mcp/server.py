@@ -27,7 +27,13 @@ from sse_starlette.sse import AppStatus
 from groundhook.core.errors import HostError, UsageError
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.tools import McpTools
-from groundhook.host.server.mcp.values import RESOURCES, Form, Given, OfferedTool
+from groundhook.host.server.mcp.values import (
+    RESOURCES,
+    FormAnswer,
+    McpAnswer,
+    OfferedTool,
+    UserForm,
+)
 from groundhook.host.server.problems import INTERNAL
 
 log = logging.getLogger("groundhook")
@@ -53,28 +59,9 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
     async def call_tool(
         context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        can_show = _shows_forms(context)
-        given = _given(params)
-        while True:
-            answer = await tools.call(
-                params.name,
-                params.arguments or {},
-                caller_of(context),
-                context.session.report_progress,
-                given=given,
-                can_show=can_show,
-            )
-            if answer.form is None:
-                break
-            if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                # The client repeats its request with what the user has given.
-                return types.InputRequiredResult(
-                    input_requests={FORM: types.ElicitRequest(params=_form(answer.form))},
-                    request_state=answer.form.state or None,
-                )
-            form = _form(answer.form)
-            shown = await context.session.elicit_form(form.message, form.requested_schema)
-            given = Given(values=_values(shown), state=answer.form.state)
+        answer = await _call(tools, context, params, caller_of(context))
+        if isinstance(answer, types.InputRequiredResult):
+            return answer
         links = [types.ResourceLink(name=title or uri, uri=uri) for uri, title in answer.links]
         return types.CallToolResult(
             # One text alone, which clients of `search` and `fetch` parse as JSON.
@@ -130,6 +117,33 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
     )
 
 
+async def _call(
+    tools: McpTools, context: Context, params: types.CallToolRequestParams, caller: McpCaller
+) -> McpAnswer | types.InputRequiredResult:
+    """Call a tool. Where it needs its user first, a client of the new protocol repeats its request
+    with what the user has given; an older one is asked while the call waits."""
+    can_show, given = _shows_forms(context), _given(params)
+    while True:
+        answer = await tools.call(
+            params.name,
+            params.arguments or {},
+            caller,
+            context.session.report_progress,
+            given=given,
+            can_show=can_show,
+        )
+        if answer.form is None:
+            return answer
+        form = _form(answer.form)
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return types.InputRequiredResult(
+                input_requests={FORM: types.ElicitRequest(params=form)},
+                request_state=answer.form.state or None,
+            )
+        shown = await context.session.elicit_form(form.message, form.requested_schema)
+        given = FormAnswer(values=_values(shown), state=answer.form.state)
+
+
 def _shows_forms(context: Context) -> bool:
     """Return whether the client shows forms to its user, and can be asked to."""
     form = types.ClientCapabilities(elicitation=types.ElicitationCapability())
@@ -139,19 +153,19 @@ def _shows_forms(context: Context) -> bool:
     return modern or context.session.can_send_request
 
 
-def _form(form: Form) -> types.ElicitRequestFormParams:
+def _form(form: UserForm) -> types.ElicitRequestFormParams:
     properties = {name: dict(schema) for name, schema in form.properties.items()}
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     return types.ElicitRequestFormParams(message=form.message, requested_schema=schema)
 
 
-def _given(params: types.CallToolRequestParams) -> Given | None:
+def _given(params: types.CallToolRequestParams) -> FormAnswer | None:
     """Return what the user has given, if the client repeats its request with it."""
     response = (params.input_responses or {}).get(FORM)
     if response is None:
         return None
     values = _values(response) if isinstance(response, types.ElicitResult) else {}
-    return Given(values=values, state=params.request_state or "")
+    return FormAnswer(values=values, state=params.request_state or "")
 
 
 def _values(shown: types.ElicitResult) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from groundhook.host.server.mcp.values import (
     FetchArguments,
     Fetched,
     FetchedDocument,
-    Given,
+    FormAnswer,
     McpAnswer,
     OfferedTool,
     PassageArguments,
@@ -96,7 +96,7 @@ class McpTools:
         caller: McpCaller,
         report: ReportProgress,
         *,
-        given: Given | None = None,
+        given: FormAnswer | None = None,
         can_show: bool = False,
     ) -> McpAnswer:
         """Call a tool. Every failure is an answer that describes it. `given` is the user's answer
@@ -265,7 +265,7 @@ class McpTools:
         arguments: Mapping[str, Any],
         caller: McpCaller,
         report: ReportProgress,
-        given: Given | None = None,
+        given: FormAnswer | None = None,
         *,
         can_show: bool = False,
     ) -> McpAnswer:

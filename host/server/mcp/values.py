@@ -34,7 +34,7 @@ class OfferedTool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class UserForm:
     """A question to the user, before a call can answer: JSON Schemas of flat values, by name.
     `state` comes back with what is given."""
 
@@ -44,7 +44,7 @@ class Form:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class FormAnswer:
     """What the user has answered to a form; no values: it was declined."""
 
     values: Mapping[str, Any]
@@ -61,7 +61,7 @@ class McpAnswer:
     failed: bool = False
     warnings: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
-    form: Form | None = None  # to be shown; then the call is repeated with what is given
+    form: UserForm | None = None  # to be shown; then the call is repeated with what is given
 
 
 class FoundSource(BaseModel):
