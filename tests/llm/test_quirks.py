@@ -343,7 +343,7 @@ async def test_thinking_whose_beginning_is_in_the_template_is_no_answer_with_the
 async def test_signs_of_life_are_no_tokens_and_the_error_names_them(
     server: Loopback, events: list[Any], words: str
 ) -> None:
-    slow = connector(server, "openai", Sse(events, then="hang"), first_token_timeout=0.3)
+    slow = connector(server, "openai", Sse(events, then="hang"), first_token_timeout=1)
     with pytest.raises(ModelStalled, match=words):
         await hear(slow)
 

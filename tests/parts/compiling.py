@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,17 +36,19 @@ def _make(self: Linker, cache: Path, transpiling: Transpiling) -> None:
 
 @asynccontextmanager
 async def _transpiling() -> AsyncIterator[Transpile]:
-    yield _transpile
+    yield transpile
 
 
-async def _transpile(file: str, source: str, others: Mapping[str, Any]) -> str:
+async def transpile(file: str, source: str, others: Mapping[str, Any]) -> str:
+    """Return a compiled file as JSON."""
     asked = (file, source, json.dumps(others))
     if asked not in _compiled:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[IsolateOutcome] = loop.create_future()
 
         def done(outcome: IsolateOutcome) -> None:
-            loop.call_soon_threadsafe(_settle, answer, outcome)
+            with suppress(RuntimeError):  # who asked has left, and its loop is closed
+                loop.call_soon_threadsafe(_settle, answer, outcome)
 
         compiler = await anyio.to_thread.run_sync(_compiler)
         compiler.transpile(file, source, others, done)

@@ -193,7 +193,7 @@ def test_with_workers_every_process_of_the_server_knows_a_turn(tmp_path: Path) -
         def fresh() -> httpx.Client:  # a connection of its own, which any process takes
             transport = httpx.HTTPTransport(retries=5)
             return httpx.Client(
-                base_url=at["url"], headers=headers, transport=transport, timeout=20
+                base_url=at["url"], headers=headers, transport=transport, timeout=60
             )
 
         with fresh() as client, client.stream("POST", "/api/turns", json=LATE) as answer:
