@@ -13,8 +13,6 @@ import unicodedata
 from collections.abc import Collection
 from functools import cache
 
-from rapidfuzz.distance import OSA
-
 from groundhook.core.language.catalogue import languages
 from groundhook.core.language.scripts import normalise, strip_accents
 
@@ -116,6 +114,8 @@ def _hebrew(word: str) -> str:
 def spelt_like(word: str, others: Collection[str]) -> list[str]:
     """Return those of `others` that differ from a word in one letter, or in two from eight letters
     on, the nearest first; words of three letters have too many neighbours."""
+    from rapidfuzz.distance import OSA  # a turn that finds nothing to quote does not need it
+
     most = 0 if len(word) < 4 else 1 if len(word) < 8 else 2
     apart = {
         other: OSA.distance(word, other, score_cutoff=most)
