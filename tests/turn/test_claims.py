@@ -9,10 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.core.types.events import Claims
-from groundhook.core.types.search import Item
+from groundhook.core.types.search import Item, Row, Table
 from groundhook.host.search.citations import claims
 from groundhook.host.search.citations.claims import ClaimState
-from groundhook.host.search.citations.facts import CitedSource, facts, words_of
+from groundhook.host.search.citations.facts import CitedSource, facts, sums, words_of
 from groundhook.host.search.citations.reader import Grammar, Marker, Reading, read
 from groundhook.host.testing.canned import CannedSource
 from tests.conftest import MakeApp
@@ -143,3 +143,30 @@ def test_a_line_of_quotations_with_hundreds_of_markers_is_checked_in_a_moment() 
     state = claims.ended(state, frozenset())
     assert time.process_time() - began < 3  # each quotation in each source once a marker took 7 s
     assert state.claims.doubtful == 1
+
+
+TABLE = (
+    "Costs\n\n| place | cost |\n|---|---|\n| Rome | 1,200 € |\n| Oslo | 800 € |\n| Bonn | 12.50 € |"
+)
+
+
+def row(key: str, cost: str) -> CitedSource:
+    table = Table(id="t", name="costs", columns=("place", "cost"))
+    return CitedSource.of_item(Item(type="db", key=key, row=Row(table=table, cells=(key, cost))))
+
+
+def test_a_sum_of_a_column_of_a_cited_table_is_supported() -> None:
+    source = CitedSource.of(TABLE)
+    assert sums([source]) >= {"2012.5"}
+    [total] = facts("Together they cost 2,012.50 €.")
+    assert not source.has(total)
+    assert claims.missing_of([total], [source]) == []
+    [wrong] = facts("Together they cost 2,013 €.")
+    assert claims.missing_of([wrong], [source]) == ["2,013 €"]
+
+
+def test_the_rows_of_a_database_that_a_sentence_cites_are_added_up_together() -> None:
+    rows = [row("Rome", "1200"), row("Oslo", "800")]
+    [total] = facts("It is 2000 in all.")
+    assert claims.missing_of([total], rows) == []
+    assert claims.missing_of([total], rows[:1]) == ["2000"]

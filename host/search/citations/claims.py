@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from groundhook.core.language.sentences import spans
 from groundhook.core.types.events import Claims
-from groundhook.host.search.citations.facts import CitedSource, Fact, facts
+from groundhook.host.search.citations.facts import CitedSource, Fact, facts, sums
 from groundhook.host.search.citations.reader import MarkdownLine
 
 LONGEST_LINE = 4000  # characters that are read as one line
@@ -120,13 +120,13 @@ def _check(
         found = facts(text, known=known)[: max(0, MOST_LOOKS - looked_for) // each]
         looked_for += len(found) * each
         if not marks:
-            if covering and found and not _missing(found, covering):
+            if covering and found and not missing_of(found, covering):
                 claims = _count(claims, supported=True)
             elif found:
                 claims = claims.model_copy(update={"uncited": claims.uncited + 1})
             continue
         covering = asked
-        lacking = _missing(found, covering) if covering else []
+        lacking = missing_of(found, covering) if covering else []
         claims = _count(claims, supported=bool(covering) and not lacking)
         for mark in marks if lacking else ():
             if mark.source is not None:
@@ -135,8 +135,13 @@ def _check(
     return replace(state, claims=claims, missing=missing, looked_for=looked_for)
 
 
-def _missing(found: Sequence[Fact], sources: Sequence[CitedSource]) -> list[str]:
-    return [fact.text for fact in found if not any(source.has(fact) for source in sources)]
+def missing_of(found: Sequence[Fact], sources: Sequence[CitedSource]) -> list[str]:
+    """Return the facts that no source has, as they are written."""
+    lacking = [fact for fact in found if not any(source.has(fact) for source in sources)]
+    if not any(fact.kind == "number" for fact in lacking):
+        return [fact.text for fact in lacking]
+    added = sums(sources)
+    return [fact.text for fact in lacking if added.isdisjoint(fact.readings)]
 
 
 def _count(claims: Claims, *, supported: bool) -> Claims:

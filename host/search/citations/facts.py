@@ -2,17 +2,18 @@
 units, dates, quoted words and names. Pure.
 
 A number is the same in every format ("1,234.50", "1 234,5"), small ones also as words, a unit under
-all its names, and a month as a name or a number. Nothing is computed: "a week" is not in a source
-that says "7 days", nor is a sum of what it says.
+all its names, and a month as a name or a number. Only sums of a column are computed: "a week" is
+not in a source that says "7 days".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cache, cached_property
+from itertools import chain, islice
 from typing import Literal
 
 from groundhook.core.language.catalogue import all_words, language, languages
@@ -22,6 +23,7 @@ from groundhook.core.types.search import Item
 
 LONGEST_SOURCE = 100_000  # characters that are looked through
 LONGEST_QUOTE = 300
+MOST_CELLS = 5000  # of a column that is added up
 _GROUPS = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?(?!\d)"
 _NUMBER = re.compile(rf"{_GROUPS}|\d+(?:[.,]\d+)*")
 _SIGN = "€$£¥₪"
@@ -52,11 +54,13 @@ class Fact:
 @dataclass(frozen=True)
 class CitedSource:
     """What can be looked for in a source: its text, its words and its numbers. `measured` has the
-    units of a number, "" where it stands without one."""
+    units of a number, "" where it stands without one; `columns` the numbers of each column of a
+    table, by its name or place, each as the numbers that it may mean."""
 
     text: str
     words: frozenset[str]
     measured: Mapping[str, frozenset[str]]
+    columns: Mapping[str, Sequence[frozenset[str]]] = field(default_factory=dict)
 
     @staticmethod
     def of(*texts: str) -> CitedSource:
@@ -74,7 +78,8 @@ class CitedSource:
             measured.setdefault(number, set()).add("")
         for month in filter(None, map(_months().get, words)):
             measured.setdefault(month, set()).add("")
-        return CitedSource(text, words, {each: frozenset(of) for each, of in measured.items()})
+        numbers = {each: frozenset(of) for each, of in measured.items()}
+        return CitedSource(text, words, numbers, _columns(plain))
 
     @staticmethod
     def of_item(item: Item) -> CitedSource:
@@ -82,8 +87,16 @@ class CitedSource:
         texts = [item.title, item.content, item.published]
         texts += [str(value) for pair in (item.data or {}).items() for value in pair]
         if item.row:
-            texts += [*item.row.table.columns, *item.row.cells]
+            names, cells = item.row.table.columns, item.row.cells
+            one = [(name, _cell(cell)) for name, cell in zip(names, cells, strict=False)]
+            columns = {name: [number] for name, number in one if number}
+            return replace(CitedSource.of(*texts, *names, *cells), columns=columns)
         return CitedSource.of(*texts)
+
+    @cached_property
+    def sums(self) -> frozenset[str]:
+        """The sums of its columns."""
+        return frozenset(_sums(self.columns))
 
     def has(self, fact: Fact) -> bool:
         """Return whether the source has a fact."""
@@ -104,6 +117,47 @@ class CitedSource:
             return True
         stem = word[: max(_FEWEST_LETTERS, len(word) - 2)] if word.isalnum() else word
         return (len(word) >= _FEWEST_LETTERS or not word.isalnum()) and stem in self.text
+
+
+def sums(sources: Sequence[CitedSource]) -> frozenset[str]:
+    """Return the sums of the columns of each source, and of those of which each has one number:
+    rows of a database are a source each."""
+    alone: dict[str, list[frozenset[str]]] = {}
+    for source in sources:
+        for name, numbers in source.columns.items():
+            if len(numbers) == 1:
+                alone.setdefault(name, []).extend(numbers)
+    return frozenset(_sums(alone)).union(*(source.sums for source in sources))
+
+
+def _sums(columns: Mapping[str, Sequence[frozenset[str]]]) -> Iterator[str]:
+    for numbers in columns.values():
+        if 1 < len(numbers) <= MOST_CELLS:
+            # "1,234" has the same meaning in all cells.
+            for choose in (min, max):
+                total = sum((choose(map(Decimal, number)) for number in numbers), Decimal())
+                text = f"{total:f}"
+                yield text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _columns(text: str) -> dict[str, list[frozenset[str]]]:
+    """Return the numbers of the columns of each table in Markdown, by table and place."""
+    columns: dict[str, list[frozenset[str]]] = {}
+    table = 0
+    for line in text.split("\n"):
+        if not line.lstrip().startswith("|"):
+            table += 1
+            continue
+        for place, cell in enumerate(line.split("|")):
+            if number := _cell(cell):
+                columns.setdefault(f"{table}.{place}", []).append(number)
+    return columns
+
+
+def _cell(text: str) -> frozenset[str]:
+    """Return what the only number of a cell may mean; nothing for other cells."""
+    found = list(islice(_numbers(text), 2))
+    return found[0].readings if len(found) == 1 else frozenset()
 
 
 def facts(sentence: str, *, known: frozenset[str] = frozenset()) -> list[Fact]:
