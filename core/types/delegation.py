@@ -12,8 +12,7 @@ from typing import Any, Self, TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from groundhook.core.types.base import Few, Value
-from groundhook.core.types.search import SearchType
-from groundhook.core.types.web_providers import TimeRange
+from groundhook.core.types.search import SearchType, TimeRange
 
 DelegateRequest = TypeVar("DelegateRequest", bound=BaseModel)
 DelegateAnswer = TypeVar("DelegateAnswer", bound=BaseModel)

@@ -15,6 +15,7 @@ from groundhook.core.types.base import FewOf, Value, defaults_of
 from groundhook.core.types.filters import parse_filter
 from groundhook.core.types.query_language import Aggregate, Group, Order, Wheres
 
+TimeRange = Literal["day", "week", "month", "year"]
 SearchType = Literal["web", "kb", "db"]
 # What an item can come from: the types that can be searched, and APIs, which a message refers to.
 SourceType = Literal[SearchType, "api"]
@@ -78,7 +79,7 @@ class WebOptions(Value):
         validation_alias=AliasChoices("exclude_sites", "excludeSites"),
         description="No results from these sites (default: search.web.exclude_sites)",
     )
-    time_range: Literal["day", "week", "month", "year"] | None = Field(
+    time_range: TimeRange | None = Field(
         default=None,
         validation_alias=AliasChoices("time_range", "timeRange"),
         description="Only results of the last day, week, month or year",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from groundhook.core.types.closing import OnClose
+from groundhook.core.types.search import TimeRange
 
-TimeRange = Literal["day", "week", "month", "year"]
 Ability = Literal["sites", "exclude_sites", "time_range", "language"]
 ABILITIES: frozenset[Ability] = frozenset({"sites", "exclude_sites", "time_range", "language"})
 
