@@ -71,6 +71,7 @@ def _take(browser: Browser, url: str, kind: str, options: dict[str, Any]) -> Non
             page.get_by_role("button", name="Chats").click()
             picture("chats")
         _workbench(visit, picture)
+        _knowledge(visit, picture)
         _others(visit, kind, picture)
 
 
@@ -89,6 +90,18 @@ def _workbench(visit: Visit, picture: Any) -> None:
     page.get_by_role("button", name="Show as a diff").click()
     page.locator(".diff").first.wait_for()
     picture("workbench-diff")
+
+
+def _knowledge(visit: Visit, picture: Any) -> None:
+    page = visit.page
+    visit.sign_in(fragment="#view=knowledge")
+    page.get_by_label("Search in this collection").fill("How long does black tea take?")
+    page.get_by_role("button", name="tea <b>.md", exact=True).wait_for()
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.locator(".cut").first.wait_for()
+    page.get_by_role("button", name="tea <b>.md", exact=True).first.click()
+    page.locator(".cut .better").first.wait_for()
+    picture("knowledge")
 
 
 def _others(visit: Visit, kind: str, picture: Any) -> None:

@@ -399,6 +399,10 @@ def test_a_checker_of_accessibility_finds_nothing(
         visit.page.get_by_role("button", name="Run both").click()
         visit.page.locator(".rank").nth(1).wait_for()
         found["workbench"] = axe.run(visit.page).response["violations"]
+        visit.page.get_by_role("link", name="Knowledge").click()
+        visit.page.get_by_role("button", name="tea <b>.md", exact=True).click()
+        visit.page.locator(".cut").first.wait_for()
+        found["knowledge"] = axe.run(visit.page).response["violations"]
     said = [
         f"{view}: {each['id']} {node['target']} {node['failureSummary']}"
         for view, each_view in found.items()
@@ -740,3 +744,36 @@ def test_an_answer_leads_to_the_workbench_and_back(visit: Visit) -> None:
     assert page.get_by_label("Questions").input_value() == "Which teas are there?"
     page.go_back()
     page.locator("article.turn").first.wait_for()
+
+
+def test_a_document_is_added_read_as_it_was_cut_searched_and_removed(
+    visit: Visit, tmp_path: Path
+) -> None:
+    visit.sign_in(LOCAL, "#view=knowledge")
+    page = visit.page
+    page.get_by_role("button", name="tea <b>.md", exact=True).wait_for()
+    files = [tmp_path / "milk <i>.md", tmp_path / "a.xyz"]
+    for file in files:
+        file.write_text("# Milk\n\nMilk is white.", encoding="utf-8")
+    page.locator("input[type=file]").set_input_files(files)
+    page.get_by_text("1 file added.").wait_for()
+    assert "a.xyz: there is no reader for its kind" in page.locator(".told").inner_text()
+    page.get_by_role("button", name="milk <i>.md", exact=True).click()
+    page.locator(".cut").get_by_text("Milk is white.").wait_for()
+    page.get_by_label("Search in this collection").fill("How long does black tea take?")
+    page.keyboard.press("Enter")
+    page.locator(".cut").get_by_text("boiling water").wait_for()
+    page.get_by_role("button", name="milk <i>.md", exact=True).first.click()
+    page.get_by_role("button", name="Why is it (not) found?").click()
+    page.locator(".reason").wait_for()
+    assert "milk <i>.md" in page.locator(".reason").inner_text()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Remove milk <i>.md").click()
+    page.get_by_text("milk <i>.md was removed.").wait_for()
+
+
+@pytest.mark.browser
+def test_readers_keep_no_knowledge(visit: Visit) -> None:
+    visit.sign_in(READER, "#a=tea&view=knowledge")
+    visit.page.locator("groundhook-chat textarea").wait_for()
+    assert not visit.page.get_by_role("link", name="Knowledge").is_visible()

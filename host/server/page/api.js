@@ -41,7 +41,7 @@ export class Server {
   }
 
   /**
-   * Send a request; return its answer. Throws Problem.
+   * Send a request, with a form or else JSON; return its answer. Throws Problem.
    * @param {string} method
    * @param {string} path
    * @param {{body?: unknown, headers?: Record<string, string>, signal?: AbortSignal}} [options]
@@ -57,11 +57,11 @@ export class Server {
         credentials: this.base ? "omit" : "same-origin",
         headers: {
           accept: "application/json",
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...(body === undefined || body instanceof FormData ? {} : { "content-type": "application/json" }),
           ...(token ? { authorization: `Bearer ${token}` } : {}),
           ...headers,
         },
-        body: body === undefined ? undefined : JSON.stringify(body),
+        body: body === undefined || body instanceof FormData ? body : JSON.stringify(body),
       });
     } catch (error) {
       if (signal?.aborted) throw error;

@@ -5,6 +5,7 @@ import { Problem, Server } from "./api.js";
 import { ChatList } from "./chats.js";
 import { kind } from "./chips.js";
 import { h, icon } from "./dom.js";
+import { Knowledge } from "./knowledge.js";
 import { save } from "./table.js";
 import { Why } from "./why.js";
 import { Workbench } from "./workbench.js";
@@ -15,6 +16,10 @@ import "./chat.js";
 
 const TOKEN = "groundhook-token"; // of this tab alone
 const ASSISTANT = "groundhook-assistant";
+const VIEWS = [
+  { name: "workbench", label: "Workbench", scope: "author" },
+  { name: "knowledge", label: "Knowledge", scope: "kb" },
+];
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 const at = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -180,13 +185,14 @@ function apply() {
 function showView(given, assistant) {
   view?.close();
   view = null;
-  const name = scopes.includes("author") && given.get("view") === "workbench" ? "workbench" : "";
-  drawViews(name, assistant);
-  if (!name) return false;
+  const found = VIEWS.find((each) => scopes.includes(each.scope) && each.name === given.get("view"));
+  drawViews(found?.name ?? "", assistant);
+  if (!found) return false;
   chat.remove();
-  title("Workbench");
+  title(found.label);
   at("export").hidden = true;
-  view = new Workbench(at("conversation"), server, assistant, given.get("q") ?? "");
+  const place = at("conversation");
+  view = found.name === "workbench" ? new Workbench(place, server, assistant, given.get("q") ?? "") : new Knowledge(place, server, given.get("k") ?? "");
   return true;
 }
 
@@ -196,10 +202,10 @@ function showView(given, assistant) {
  * @param {string} assistant
  */
 function drawViews(current, assistant) {
-  const views = scopes.includes("author") ? [["workbench", "Workbench"]] : [];
+  const views = VIEWS.filter((each) => scopes.includes(each.scope));
   at("views").hidden = !views.length;
   at("views").replaceChildren(
-    ...views.map(([name, label]) =>
+    ...views.map(({ name, label }) =>
       h("a", { href: `#${new URLSearchParams({ a: assistant, view: name })}`, "aria-current": name === current ? "page" : null }, label),
     ),
   );

@@ -1,0 +1,276 @@
+// @ts-check
+/** Collections for those who keep them: documents, passages as they were cut, a search with reasons. */
+
+import { count, h } from "./dom.js";
+
+/** @typedef {import("./api.js").Server} Server */
+
+const size = (/** @type {number} */ bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+const path = (/** @type {string} */ name) => name.split("/").map(encodeURIComponent).join("/");
+
+export class Knowledge {
+  /**
+   * @param {HTMLElement} place
+   * @param {Server} server
+   * @param {string} collection the one that is shown first; empty: the first of all
+   */
+  constructor(place, server, collection) {
+    this.server = server;
+    this.id = collection;
+    this.document = "";
+    /** @type {any[]} */
+    this.found = [];
+    this.pick = h("select", { id: "collection", onchange: () => this.#choose(this.pick.value) });
+    this.about = h("p", { class: "note" });
+    this.told = h("p", { class: "told", role: "status" });
+    this.bar = h("progress", { hidden: true, max: "1", value: "0", "aria-label": "Progress" });
+    this.file = h("input", { type: "file", multiple: true, hidden: true, onchange: () => void this.#add([...(this.file.files ?? [])].map((file) => [file.name, file])) });
+    this.list = h("tbody");
+    this.shown = h("div", { class: "passages", "aria-live": "polite" });
+    this.query = h("input", { type: "search", "aria-label": "Search in this collection", placeholder: "Search in this collection" });
+    this.filter = h("input", { type: "search", "aria-label": "Find a document", placeholder: "Find a document", oninput: () => this.#list() });
+    /** @type {any[]} */
+    this.documents = [];
+    this.total = 0;
+    const search = h("form", { class: "row" }, this.query, h("button", { type: "submit" }, "Search"));
+    search.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#search();
+    });
+    this.drop = h("p", { class: "drop" }, h("button", { type: "button", class: "go", onclick: () => this.file.click() }, "Add files …"), this.file, h("span", null, " or drop files and folders here"));
+    const left = h("div", null, this.drop, this.bar, this.told, this.filter, h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Document"), h("th", { scope: "col", class: "n" }, "Passages"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")))), this.list));
+    const view = h("div", { class: "view knowledge" }, h("div", { class: "row" }, h("label", { for: "collection" }, "Collection"), this.pick, this.about), h("div", { class: "two" }, left, h("div", null, search, this.shown)));
+    for (const type of ["dragenter", "dragover"]) view.addEventListener(type, (event) => this.#over(/** @type {DragEvent} */ (event), true));
+    view.addEventListener("dragleave", (event) => this.#over(event, false));
+    view.addEventListener("drop", (event) => void this.#dropped(event));
+    place.replaceChildren(view);
+    this.closed = false;
+    void this.#collections();
+  }
+
+  close() {
+    this.closed = true;
+  }
+
+  /** @param {unknown} error */
+  #tell(error) {
+    this.told.classList.toggle("bad", error instanceof Error);
+    this.told.textContent = error instanceof Error ? error.message : String(error);
+  }
+
+  get #base() {
+    return `/api/kb/${encodeURIComponent(this.id)}`;
+  }
+
+  async #collections() {
+    try {
+      const { collections } = await this.server.json("GET", "/api/kb");
+      if (!collections.length) return this.#tell("There is no collection that you may keep.");
+      this.pick.replaceChildren(...collections.map((/** @type {any} */ each) => h("option", { value: each.id }, `${each.name || each.id} · ${count(each.documents, "document")}`)));
+      this.collections = new Map(collections.map((/** @type {any} */ each) => [each.id, each]));
+      await this.#choose(this.collections.has(this.id) ? this.id : collections[0].id);
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  /** @param {string} id */
+  async #choose(id) {
+    this.id = this.pick.value = id;
+    const about = this.collections?.get(id);
+    this.about.textContent = about ? [id, count(about.passages, "passage"), size(about.bytes), about.language, about.tenant && `tenant ${about.tenant}`].filter(Boolean).join(" · ") : id;
+    this.document = "";
+    this.found = [];
+    this.shown.replaceChildren(h("p", { class: "note" }, "Choose a document to see its passages, or search."));
+    await this.#load();
+  }
+
+  async #load() {
+    const { id } = this;
+    try {
+      const { documents, total } = await this.server.json("GET", this.#base);
+      if (id !== this.id) return;
+      this.documents = documents;
+      this.total = total;
+      this.#list();
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  #list() {
+    const words = this.filter.value.toLowerCase();
+    const shown = this.documents.filter((each) => `${each.document} ${each.title}`.toLowerCase().includes(words));
+    const rows = shown.map((each) =>
+      h(
+        "tr",
+        { class: each.document === this.document ? "here" : null },
+        h("td", null, h("button", { type: "button", class: "name", onclick: () => void this.#open(each.document) }, h("bdi", null, each.document)), h("small", { dir: "auto" }, [each.title, size(each.bytes), each.state === "ready" ? "" : each.state].filter(Boolean).join(" · "))),
+        h("td", { class: "n" }, String(each.passages)),
+        h("td", null, h("button", { type: "button", "aria-label": `Remove ${each.document}`, onclick: () => void this.#remove(each.document) }, "Remove")),
+      ),
+    );
+    if (this.total > this.documents.length) rows.push(h("tr", null, h("td", { colspan: "3", class: "note" }, `and ${(this.total - this.documents.length).toLocaleString()} more`)));
+    if (!rows.length) rows.push(h("tr", null, h("td", { colspan: "3", class: "note" }, this.documents.length ? "No document has this name." : "Nothing is in it yet.")));
+    this.list.replaceChildren(...rows);
+  }
+
+  /**
+   * Show a document as it was cut; what the last search found is marked.
+   * @param {string} document
+   */
+  async #open(document) {
+    this.document = document;
+    this.#list();
+    try {
+      const read = await this.server.json("GET", `/api/sources/kb/${encodeURIComponent(this.id)}/${path(document)}`);
+      if (this.document !== document) return;
+      const cuts = read.passages.map((/** @type {any} */ each, /** @type {number} */ n) => {
+        const rank = this.found.findIndex((hit) => hit.document === document && hit.start === each.start);
+        const hit = this.found[rank];
+        const where = [`passage ${n + 1}`, each.page ? `page ${each.page}` : "", each.start === null ? "" : `characters ${each.start}–${each.end}`].filter(Boolean).join(" · ");
+        return h("section", { class: "cut" }, h("header", null, h("span", null, where), hit ? h("b", { class: "better" }, `found ${rank + 1}. · ${hit.score.toFixed(2)}`) : null), h("p", { dir: "auto" }, each.content));
+      });
+      const why = this.query.value && h("button", { type: "button", onclick: () => void this.#search(document) }, "Why is it (not) found?");
+      this.shown.replaceChildren(h("h2", { dir: "auto" }, read.title || document), why || "", ...cuts);
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  /**
+   * Search, and say why a document that is expected was not found.
+   * @param {string} [expect]
+   */
+  async #search(expect = "") {
+    const query = this.query.value.trim();
+    if (!query) return;
+    try {
+      const answer = await this.server.json("POST", `${this.#base}/search`, { query, expect });
+      this.found = answer.passages;
+      const hits = answer.passages.map((/** @type {any} */ each, /** @type {number} */ n) => h("section", { class: "cut" }, h("header", null, h("button", { type: "button", class: "name", onclick: () => void this.#open(each.document) }, `${n + 1}. `, h("bdi", null, each.document)), h("span", { class: "n" }, each.score.toFixed(2))), h("p", { dir: "auto" }, each.content)));
+      const place = this.found.findIndex((each) => each.document === expect);
+      const reason = expect ? (answer.why ? `${expect} was not found: ${answer.why}.` : `${expect} was found: place ${place + 1}, ${this.found[place]?.score.toFixed(2)}.`) : "";
+      this.shown.replaceChildren(
+        h("p", { class: "note" }, `${count(hits.length, "passage")} at or above ${answer.threshold}${answer.certainty ? `; certainty: ${answer.certainty}` : ""}`),
+        reason && h("p", { class: "reason", dir: "auto" }, reason),
+        ...hits,
+        ...(hits.length ? [] : [h("p", null, "No passage was found. Choose a document and ask why.")]),
+      );
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  /** @param {string} document */
+  async #remove(document) {
+    if (!confirm(`Remove ${document} from ${this.id}?`)) return;
+    try {
+      await this.server.send("DELETE", `${this.#base}/documents/${path(document)}`);
+      this.#tell(`${document} was removed.`);
+      if (this.document === document) this.shown.replaceChildren();
+      await this.#load();
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  /**
+   * @param {DragEvent} event
+   * @param {boolean} over
+   */
+  #over(event, over) {
+    event.preventDefault();
+    this.drop.classList.toggle("over", over);
+  }
+
+  /** @param {DragEvent} event */
+  async #dropped(event) {
+    this.#over(event, false);
+    const entries = [...(event.dataTransfer?.items ?? [])].map((item) => item.webkitGetAsEntry()).filter((each) => each !== null);
+    /** @type {[string, File][]} */
+    const files = [];
+    try {
+      for (const entry of entries) await collect(entry, "", files);
+      await this.#add(files);
+    } catch (error) {
+      this.#tell(error);
+    }
+  }
+
+  /**
+   * Send files one after the other, so that a broken one holds up no other.
+   * @param {[string, File][]} files
+   */
+  async #add(files) {
+    this.file.value = "";
+    const problems = [];
+    let added = 0;
+    this.bar.hidden = false;
+    for (const [n, [name, file]] of files.entries()) {
+      if (this.closed) return;
+      this.#tell(`${name}: sending (${n + 1} of ${files.length})`);
+      this.bar.value = n / files.length;
+      try {
+        await this.#send(name, file, (line) => {
+          if (line.type === "progress" && line.total) {
+            this.bar.value = (n + line.done / line.total) / files.length;
+            this.#tell(`${name}: ${count(line.passages, "passage")} embedded`);
+          }
+          if (line.type === "error") throw new Error(line.detail);
+          if (line.type === "file" && line.outcome === "failed") throw new Error(line.error);
+          if (line.type === "done" && line.unread.length) throw new Error("there is no reader for its kind");
+        });
+        added += 1;
+      } catch (error) {
+        problems.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    this.bar.hidden = true;
+    const done = files.length ? `${count(added, "file")} added.` : "Nothing was dropped.";
+    this.#tell(problems.length ? new Error([done, ...problems].join("\n")) : done);
+    await this.#load();
+  }
+
+  /**
+   * @param {string} name
+   * @param {File} file
+   * @param {(line: any) => void} take
+   */
+  async #send(name, file, take) {
+    const form = new FormData();
+    form.append("file", file, name);
+    const answer = await this.server.send("POST", `${this.#base}/documents`, { body: form, headers: { accept: "application/x-ndjson" } });
+    const reader = /** @type {ReadableStream} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split("\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts.filter(Boolean)) take(JSON.parse(part));
+    }
+  }
+}
+
+/**
+ * Collect the files of what was dropped, folders with all in them. Hidden files are left out.
+ * @param {FileSystemEntry} entry
+ * @param {string} folder
+ * @param {[string, File][]} files
+ */
+async function collect(entry, folder, files) {
+  if (entry.name.startsWith(".")) return;
+  const name = `${folder}${entry.name}`;
+  if (entry.isFile) {
+    const file = /** @type {File} */ (await new Promise((resolve, reject) => /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject)));
+    files.push([name, file]);
+    return;
+  }
+  const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
+  for (;;) {
+    const some = /** @type {FileSystemEntry[]} */ (await new Promise((resolve, reject) => reader.readEntries(resolve, reject)));
+    if (!some.length) return;
+    for (const each of some) await collect(each, `${name}/`, files);
+  }
+}
