@@ -17,7 +17,7 @@ help:
 	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
 	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
-	@echo "make test-faults        kill chats and servers a hundred times, attack in full sizes; 40 minutes"
+	@echo "make test-faults        kill chats and servers a hundred times, attack in full sizes; an hour"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md, docs/ctx.d.ts and the ports in docs/plugins.md anew"
 	@echo "make bench [NAME=turn]  measure: $(BENCHES), or another script of bench/; ARGS=… adds arguments"

@@ -29,7 +29,8 @@ def test_the_page_names_every_script_that_make_bench_runs() -> None:
     bench = ROOT / "bench"
     scripts = [path.stem for path in bench.glob("*.py") if _is_script(path)]
     scripts += [path.parent.name for path in bench.glob("*/__main__.py")]
-    parts = {"table", "echo_server", "bare_server"}  # which make figures and other benches start
+    # Which make figures and other benches start.
+    parts = {"table", "echo_server", "bare_server", "stops_served"}
     opening = SECTION.split(PAGE.read_text(encoding="utf-8"))[0]
     assert sorted(set(scripts) - parts - set(re.findall(r"`(\w+)`", opening))) == []
 
