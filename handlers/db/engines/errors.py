@@ -19,6 +19,9 @@ from groundhook.core.errors import (
     StorageError,
 )
 
+TOO_SLOW = (
+    "ask about fewer records, index the columns that questions name, or raise database.timeout_ms"
+)
 NOT_LOADED = "run `groundhook db load` to create it"
 
 
@@ -42,7 +45,9 @@ def _host_error(exc: Exception, shown: str, timeout: float) -> HostError:
         if re.search(clue, low):
             return make(shown, message)
     if re.search(_SLOW, low):
-        return SourceTimeout(f"the database {shown!r} did not answer within {timeout:g} s")
+        return SourceTimeout(
+            f"the database {shown!r} did not answer within {timeout:g} s", hint=TOO_SLOW
+        )
     if isinstance(exc, OSError) or (
         isinstance(exc, sql.DBAPIError) and (exc.connection_invalidated or _lost(exc))
     ):

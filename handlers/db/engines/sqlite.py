@@ -163,21 +163,22 @@ def _read_only(
         raw.execute(f'SELECT rowid FROM "{quoted}" LIMIT 0')
     tables = tables.union(name + shadow for name in texts for shadow in FTS5_SUFFIXES)
 
-    def allow(
-        action: int, first: str | None, second: str | None, _: str | None, view: str | None
-    ) -> int:
+    # What a view of a model reads and calls was decided by who made the view.
+    names, functions = _read_by(raw, tables)
+    tables, functions = tables | names, FUNCTIONS | functions
+
+    def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
         # A subquery that only counts rows reads no column: SQLite passes no column and may pass no
-        # table. What a view of a model reads and calls was decided by who made the view.
-        within = view in tables
-        reads = action == sqlite3.SQLITE_READ and (first in tables or not first or within)
-        calls = action == sqlite3.SQLITE_FUNCTION and (second in FUNCTIONS or within)
+        # table.
+        reads = action == sqlite3.SQLITE_READ and (first in tables or not first)
+        calls = action == sqlite3.SQLITE_FUNCTION and second in functions
         # FTS5 reads it to detect writes of other connections.
         checks_version = (
             bool(texts)
             and action == sqlite3.SQLITE_PRAGMA
             and (first, second) == ("data_version", None)
         )
-        recurses = action == sqlite3.SQLITE_RECURSIVE and within
+        recurses = action == sqlite3.SQLITE_RECURSIVE and bool(names)
         allowed = action == sqlite3.SQLITE_SELECT or reads or calls or checks_version or recurses
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
@@ -189,6 +190,34 @@ def _read_only(
         raw.set_progress_handler(None, 0)
         raw.set_authorizer(None)
         raw.rollback()
+
+
+def _read_by(
+    raw: sqlite3.Connection, tables: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the tables that views among these read, and the functions that they call: what SQLite
+    asks for when it prepares a statement on them."""
+    listed = raw.execute("SELECT name FROM sqlite_master WHERE type = 'view'")
+    views = tables.intersection(name for (name,) in listed)
+    names: set[str] = set()
+    functions: set[str] = set()
+
+    def note(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_READ and first:
+            names.add(first)
+        if action == sqlite3.SQLITE_FUNCTION and second:
+            functions.add(second)
+        return sqlite3.SQLITE_OK
+
+    if views:
+        raw.set_authorizer(note)
+        for name in views:
+            quoted = name.replace('"', '""')
+            for columns in ("count(*)", "*"):
+                with suppress(sqlite3.Error):  # of tables that are gone: the query says so
+                    raw.execute(f'EXPLAIN SELECT {columns} FROM "{quoted}"').close()
+        raw.set_authorizer(None)
+    return frozenset(names), frozenset(functions)
 
 
 async def _run_cancellable(work: Callable[[Event], Any]) -> Any:
