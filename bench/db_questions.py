@@ -2,14 +2,16 @@
 declined, wrong and doubtful, wrong and sure, per set of questions with reference answers written by
 hand.
 
-    python -m bench.db_questions [--show] [SET...]
+    python -m bench.db_questions [--show] [--model] [SET...]
 
 Questions, answers and data are in `db_questions/`, whose README describes how they were made. An
 answer is right if a search returns exactly the rows of the reference, in its order if it has one;
 it is sure or doubtful as its `certainty` says (`sure`, `partial`), and declined with `none`. A
 question that the data cannot answer is right if it is declined. The last figure is what a reader
 without a way back is told: a wrong answer that is called sure. Standard error has a table. `--show`
-adds the answers that are wrong, except those of the sets kept aside.
+adds the answers that are wrong, except those of the sets kept aside. With `--model` a model that
+reads every question rightly (`bench.perfect_reader`) helps, as `uses.query: auto` has it: what the
+checks of its queries and the query language let through.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from typing import Any
 import anyio
 
 from bench.figures import figure
+from bench.perfect_reader import PerfectReader
 from groundhook.core.ports import Scope, SourceResult
 from groundhook.core.settings import SearchSettings, UsesSettings
 from groundhook.core.types.model_spec import ModelSpec
@@ -104,9 +107,19 @@ class Domain:
     database: Database
     rows: sqlite3.Connection
 
-    async def search(self, question: str) -> SourceResult:
-        request = SearchRequest(type="db", query=question, models=tuple(self.models), limit=MOST)
-        return await self.database.search(request, scope())
+    async def search(self, question: Question, reader: PerfectReader | None) -> SourceResult:
+        asked = question.question
+        request = SearchRequest(type="db", query=asked, models=tuple(self.models), limit=MOST)
+        if reader is None:
+            return await self.database.search(request, scope())
+        reader.sql, reader.models = question.sql, self.models
+        helped = replace(
+            scope(),
+            uses=UsesSettings(query="auto"),
+            delegates=reader.delegates(),
+            connector="connector:perfect",
+        )
+        return await self.database.search(request, helped)
 
 
 def questions(name: str) -> list[Question]:
@@ -148,10 +161,12 @@ def scope() -> Scope:
     )
 
 
-async def outcome_of(domain: Domain, question: Question) -> tuple[str, float, str]:
+async def outcome_of(
+    domain: Domain, question: Question, reader: PerfectReader | None = None
+) -> tuple[str, float, str]:
     """Return the outcome, the processor time in milliseconds, and what was read and found."""
     began = time.process_time()
-    found = await domain.search(question.question)
+    found = await domain.search(question, reader)
     took = (time.process_time() - began) * 1000
     account = found.account
     note = account.read_as or account.explanation
@@ -214,7 +229,8 @@ def report(name: str, outcomes: Counter[str]) -> None:
     print(f"{name:22}{cells}{count:>8}", file=sys.stderr, flush=True)
 
 
-async def main(*, show: bool, names: Sequence[str]) -> None:
+async def main(*, show: bool, model: bool, names: Sequence[str]) -> None:
+    reader = PerfectReader({}) if model else None
     times: list[float] = []
     every: Counter[str] = Counter()
     async with AsyncExitStack() as stack:
@@ -232,7 +248,7 @@ async def main(*, show: bool, names: Sequence[str]) -> None:
                     domains[question.domain] = await stack.enter_async_context(
                         opened(folders[question.domain], state)
                     )
-                outcome, took, note = await outcome_of(domains[question.domain], question)
+                outcome, took, note = await outcome_of(domains[question.domain], question, reader)
                 outcomes[outcome] += 1
                 times.append(took)
                 if show and outcome.startswith("wrong") and "aside" not in name:
@@ -240,6 +256,10 @@ async def main(*, show: bool, names: Sequence[str]) -> None:
             report(name, outcomes)
             every += outcomes
     report("all", every)
+    if reader is not None:
+        figure("questions all: calls of the model", reader.asked, "")
+        figure("questions all: corrections", len(reader.problems), "")
+        figure("questions all: not written in the query language", reader.unwritten, "")
     told = every.total() - every["declined"]
     figure(
         "questions all: wrong and sure, of those answered",
@@ -261,6 +281,8 @@ if __name__ == "__main__":
     arguments = sys.argv[1:]
     anyio.run(
         lambda: main(
-            show="--show" in arguments, names=[one for one in arguments if not one.startswith("-")]
+            show="--show" in arguments,
+            model="--model" in arguments,
+            names=[one for one in arguments if not one.startswith("-")],
         )
     )

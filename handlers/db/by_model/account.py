@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any
 
 from groundhook.core.types.query_language import Aggregate, Where, group_field
@@ -43,6 +45,7 @@ IDLE = frozenset(
     ]
 )
 A_DAY = timedelta(days=1)
+ALIKE = 0.75  # of words, from 0 to 1
 
 
 @dataclass
@@ -77,6 +80,11 @@ class Parts:
         """Return whether a text of the query has these words."""
         wanted = " ".join(phrase_of(text))
         return any(wanted in each or (each and each in wanted) for each in self.texts)
+
+    def holds_alike(self, word: str) -> bool:
+        """Return whether a text of the query has a word that this one may be a misspelling of."""
+        words = {each for text in self.texts for each in text.split()}
+        return bool(get_close_matches(" ".join(phrase_of(word)), words, n=1, cutoff=ALIKE))
 
     def _add_figures(self, figures: Sequence[Aggregate]) -> None:
         self.functions |= {one.function for one in figures}
@@ -121,8 +129,11 @@ class Parts:
             self.negative |= value is not True
         elif isinstance(value, (date, datetime)):
             self._add_day(value.isoformat())
-        elif isinstance(value, (int, float)):
+            if isinstance(value, datetime) and value.hour:
+                self.numbers |= {float(value.hour), value.hour - 12.0}  # "after 6 pm"
+        elif isinstance(value, (int, float, Decimal)):
             self.numbers.add(float(value))
+            self.negative |= value == 0
         elif isinstance(value, str):
             self.texts.add(" ".join(phrase_of(value.strip("%"))))
             self._add_day(value)
@@ -228,7 +239,8 @@ class _Account:
             name = name and token.text[0].isupper()
             if not name or i in self.covered or token.norm in words.spoken:
                 continue
-            if not (self._is_name(i, i + 1) or self.parts.holds_text(token.text)):
+            known = self._is_name(i, i + 1) or self.parts.holds_text(token.text)
+            if not (known or self.parts.holds_alike(token.text)):
                 yield self.question.typed(i, i + 1)
 
     # ---- times and numbers
@@ -253,7 +265,12 @@ class _Account:
         """Return whether the query has a day at a border of a time, or its year; or whether the
         words name a field."""
         bounds = [at.date() for span in spans for at in (span.start, span.end)]
-        near = any(abs(day - at) <= A_DAY for day in self.parts.days for at in bounds)
+        yearless = all(span.yearless for span in spans)
+        near = any(
+            abs(day - (_in_year(at, day.year) if yearless else at)) <= A_DAY
+            for day in self.parts.days
+            for at in bounds
+        )
         years = {float(at.year) for at in bounds} & self.parts.numbers
         return near or bool(years) or self._is_name(i, end)
 
@@ -300,7 +317,8 @@ class _Account:
             return True  # "older than 30 days"
         year = is_year(amount.value)
         return any(
-            (year and day.year == amount.value) or abs(now.year - day.year - amount.value) <= 1
+            (year and amount.value in (day.year, (day - A_DAY).year))
+            or abs(now.year - day.year - amount.value) <= 1
             for day in days
         )
 
@@ -329,6 +347,11 @@ class _Account:
         )
         return stems <= used or longer or self._is_name(i, end)
 
+    def _is_grouped(self, _: int, end: int, __: Any) -> bool:
+        # "under 40 a day", "per month" of a rent: a unit, where no figure is wanted
+        unit = not self.parts.functions and bool(self.question.all(end, "date_units"))
+        return unit or bool(self.parts.query.groups)
+
     def _tests(self) -> Mapping[str, Callable[[int, int, Any], bool]]:
         parts, question = self.parts, self.question
         query, operators, functions = parts.query, parts.operators, parts.functions
@@ -343,7 +366,8 @@ class _Account:
                 return True  # "over", "under", "up to" of other things than numbers
             if op == "=" or parts.negative:
                 return True
-            if not parts.numbers.intersection(numbers):  # an age, or another unit
+            other = not parts.numbers.intersection(numbers)  # an age, or another unit
+            if other or not isinstance(value, str):
                 return below or above
             return below if op in BELOW else above
 
@@ -377,13 +401,17 @@ class _Account:
             "after_number": bounds,
             "between": between,
             "figures": figure,
-            "per": lambda *_: bool(query.groups),
+            "per": self._is_grouped,
             "different": lambda *_: bool(query.groups) or "distinct" in functions,
             "superlatives": lambda *_: in_order,
             "orders": sorts,
             "top": lambda *_: bool(query.limit),
             "or": either,
         }
+
+
+def _in_year(day: date, year: int) -> date:
+    return day.replace(year=year, day=min(day.day, 28 if day.month == 2 else day.day))
 
 
 def _alike(one: float, two: float) -> bool:

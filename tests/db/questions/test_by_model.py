@@ -258,6 +258,14 @@ async def test_words_that_the_model_left_out_are_unread_without_a_correction(
             "tracks longer than 20 minutes please mate",
             query("track", wheres=[where("Milliseconds", ">", 1_200_000)]),
         ),
+        (
+            "songs that cost over 0.99 bucks, mate",
+            query("track", wheres=[where("price", ">", 0.99)]),
+        ),
+        (
+            "stuff by Metalica",
+            query("album", wheres=[where("artist.Name", "=", "Metallica")]),
+        ),
         ("who is over 60", query("employee", wheres=[where("born", "<", "1966-11-12")])),
         (
             "folks hired in the last 3 years or so",
