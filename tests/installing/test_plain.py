@@ -44,6 +44,7 @@ DOORS = {
     "handlers.kb.server.store",
     "handlers.web.providers.bounded_body",
     "host.llm.openai_events",
+    "host.tools.mcp.sdk.counted",
     "host.tools.mcp.sdk.errors",
     "host.tools.mcp.sdk.session",
     "host.tools.mcp.sdk.stdio",
