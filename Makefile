@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 BENCHES := hooks calls turn embedder kb kb_adding db db_questions delegation web toolkits conversations serve
 
-.PHONY: help install demo test test-browser test-packaging test-peers test-faults screenshots coverage lint docs bench figures soak clean
+.PHONY: help install demo test test-browser test-packaging test-peers test-clients test-faults screenshots coverage lint docs bench figures soak clean
 
 help:
 	@echo "make demo               ask the sample assistant about Groundhook"
@@ -17,6 +17,7 @@ help:
 	@echo "make coverage           how much of the code the tests of its pure parts run"
 	@echo "make test-packaging     build the wheel, install it elsewhere and use it"
 	@echo "make test-peers         test against programs of others: the MCP inspector; needs npm"
+	@echo "make test-clients       test against clients of others (AI SDK, AG-UI, LangChain …); needs npm"
 	@echo "make test-faults        kill chats and servers a hundred times, attack in full sizes; an hour"
 	@echo "make lint               style, formatting, types, import contracts"
 	@echo "make docs               write docs/events.md, docs/http.md, docs/delegation.md, docs/package-reference.md, docs/ctx.d.ts and the ports in docs/plugins.md anew"
@@ -80,6 +81,15 @@ screenshots: install
 test-peers: install
 	@npm install --silent --no-audit --no-fund --prefix build/peers node@22 @modelcontextprotocol/inspector@2.12.0
 	@$(BIN)/python -m pytest -m peers tests/mcp_server $(PYTEST)
+
+# Clients of others, in places of their own: their requirements are not those of the product.
+# RECORD=1 writes what they send to tests/clients/recorded.
+test-clients: install
+	@mkdir -p build/clients && cp tests/clients/package.json tests/clients/node_clients.mjs build/clients
+	@npm install --silent --no-audit --no-fund --prefix build/clients
+	@test -x build/clients/python/bin/python || $(BIN)/python -m venv build/clients/python
+	@build/clients/python/bin/pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	@$(BIN)/python -m pytest -n0 -m peers tests/clients $(PYTEST)
 
 test-faults: install
 	@$(BIN)/python -m pytest --kills 100 --full --timeout 0 -o faulthandler_timeout=0 $(PYTEST) \

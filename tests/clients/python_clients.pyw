@@ -1,0 +1,151 @@
+"""What a Python program does with a client: `python python_clients.pyw NAME ADDRESS KEY` prints what
+it saw as JSON. It runs in an environment of its own, with requirements.txt beside it."""
+
+# Not a `.py`: its clients are not installed where the product is checked.
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any
+
+from pydantic import BaseModel
+
+name, address, key = sys.argv[1:]
+V1 = f"{address}/v1"
+os.environ |= {  # noqa: TID251 - a process of its own
+    "OPENAI_BASE_URL": V1,
+    "OPENAI_API_KEY": key,
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+}
+QUESTION = "all teas"
+
+
+class Teas(BaseModel):
+    teas: list[str]
+
+
+def langchain() -> Any:
+    from langchain_core.tools import tool
+    from langchain_openai import ChatOpenAI
+
+    @tool
+    def pick(of: str) -> str:
+        """Pick."""
+        return "green"
+
+    plain = ChatOpenAI(model="tea")
+    responses = ChatOpenAI(model="tea", use_responses_api=True).invoke(QUESTION)
+    annotations = [
+        note["title"] for part in responses.content for note in part.get("annotations", [])
+    ]
+    form = ChatOpenAI(model="json").with_structured_output(Teas).invoke(QUESTION)
+    called = ChatOpenAI(model="picks").bind_tools([pick]).invoke("Pick")
+    return {
+        "text": plain.invoke(QUESTION).content,
+        "stream": "".join(str(chunk.content) for chunk in plain.stream(QUESTION)),
+        "sources": annotations,
+        "object": form.model_dump(),
+        "call": called.tool_calls[0]["name"],
+    }
+
+
+def litellm() -> Any:
+    import litellm
+
+    given = {"model": "openai/tea", "api_base": V1, "api_key": key}
+    whole = litellm.completion(messages=[{"role": "user", "content": QUESTION}], **given)
+    chunks = litellm.completion(
+        messages=[{"role": "user", "content": QUESTION}], stream=True, **given
+    )
+    responses = litellm.responses(input=QUESTION, **given)
+    message = whole.choices[0].message
+    return {
+        "text": message.content,
+        "sources": [each["url_citation"]["title"] for each in message.annotations],
+        "stream": "".join(chunk.choices[0].delta.content or "" for chunk in chunks),
+        "responses": responses.output[-1].content[0].text,
+    }
+
+
+def llamaindex() -> Any:
+    from llama_index.core.llms import ChatMessage
+    from llama_index.llms.openai_like import OpenAILike
+
+    model = OpenAILike(model="tea", api_base=V1, api_key=key, is_chat_model=True)
+    asked = [ChatMessage(role="user", content=QUESTION)]
+    return {
+        "text": model.chat(asked).message.content,
+        "stream": "".join(chunk.delta or "" for chunk in model.stream_chat(asked)),
+    }
+
+
+def pydantic_ai() -> Any:
+    from pydantic_ai import Agent, NativeOutput
+
+    async def work() -> Any:
+        plain = await Agent("openai:tea").run(QUESTION)
+        again = await Agent("openai:tea").run(QUESTION, message_history=plain.all_messages())
+        form = await Agent("openai:json", output_type=NativeOutput(Teas)).run(QUESTION)
+        agent = Agent("openai:picks")
+
+        @agent.tool_plain
+        def pick(of: str) -> str:
+            """Pick."""
+            return "green"
+
+        return {
+            "text": plain.output,
+            "again": again.output,
+            "object": form.output.model_dump(),
+            "tools": (await agent.run("Pick")).output,
+        }
+
+    return asyncio.run(work())
+
+
+def openai_agents() -> Any:
+    from agents import Agent, Runner, function_tool
+
+    @function_tool
+    def pick(of: str) -> str:
+        """Pick."""
+        return "green"
+
+    plain = Runner.run_sync(Agent(name="a", model="tea"), QUESTION)
+    again = Runner.run_sync(
+        Agent(name="a", model="tea"),
+        [*plain.to_input_list(), {"role": "user", "content": QUESTION}],
+    )
+    tools = Runner.run_sync(Agent(name="b", model="picks", tools=[pick]), "Pick")
+    form = Runner.run_sync(Agent(name="c", model="json", output_type=Teas), QUESTION)
+    return {
+        "text": plain.final_output,
+        "again": again.final_output,
+        "tools": tools.final_output,
+        "object": form.final_output.model_dump(),
+    }
+
+
+def instructor() -> Any:
+    import instructor as library
+    from openai import OpenAI
+
+    with OpenAI() as client:
+        asking = library.from_openai(client, mode=library.Mode.JSON_SCHEMA)
+        made = asking.chat.completions.create(
+            model="json", messages=[{"role": "user", "content": QUESTION}], response_model=Teas
+        )
+    return {"object": made.model_dump()}
+
+
+CLIENTS = {
+    "langchain": langchain,
+    "litellm": litellm,
+    "llamaindex": llamaindex,
+    "pydantic-ai": pydantic_ai,
+    "openai-agents": openai_agents,
+    "instructor": instructor,
+}
+sys.stdout.write(json.dumps(CLIENTS[name]()))

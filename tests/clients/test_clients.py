@@ -1,0 +1,84 @@
+"""Real clients of others, each in a process of its own: what they show of plain, streamed and
+structured answers, tools, citations and approvals. `make test-clients` installs and runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.recording import recorder
+from tests.server.conftest import LOCAL, Served
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent.parent / "build/clients"
+TEXT = "Two teas [1], ☕ and [2], [1]."
+TEAS = {"teas": ["Assam"]}
+CITED = ["Assam", "Sencha", "Assam"]
+EXPECTED: dict[str, dict[str, Any]] = {
+    "ai-ui": {
+        "text": [TEXT],
+        "sources": ["Assam", "Sencha"],
+        "regenerated": 2,
+        "call": ["output-available", {"id": 1, "name": "Assam"}],
+        "approved": ["It is Assam."],
+        "resumed": 0,
+    },
+    "ai-openai": {
+        "text": TEXT,
+        "sources": CITED,
+        "second": TEXT,
+        "tools": "Green.",
+        "object": TEAS,
+        "chat": TEXT,
+        "chatSources": 3,
+    },
+    "ag-ui": {
+        "text": TEXT,
+        "custom": [
+            *("groundhook.search", "groundhook.search", "groundhook.source"),
+            *("groundhook.source", "groundhook.citations"),
+        ],
+        "call": "pick",
+        "tools": "Green.",
+    },
+    "langchain": {
+        "text": TEXT,
+        "stream": TEXT,
+        "sources": CITED,
+        "object": TEAS,
+        "call": "pick",
+    },
+    "litellm": {"text": TEXT, "sources": CITED, "stream": TEXT, "responses": TEXT},
+    "llamaindex": {"text": TEXT, "stream": TEXT},
+    "pydantic-ai": {"text": TEXT, "again": TEXT, "object": TEAS, "tools": "Green."},
+    "openai-agents": {"text": TEXT, "again": TEXT, "tools": "Green.", "object": TEAS},
+    "instructor": {"object": TEAS},
+}
+NODE = ("ai-ui", "ai-openai", "ag-ui")
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("client", EXPECTED)
+def test_a_client_does_what_its_documentation_shows(client: str, clients_server: Served) -> None:
+    if client in NODE:
+        command = ["node", str(BUILD / "node_clients.mjs")]
+    else:
+        command = [str(BUILD / "python/bin/python"), str(HERE / "python_clients.pyw")]
+    with recorder(clients_server.url) as (address, sent):
+        done = subprocess.run(
+            [*command, client, address, LOCAL],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == EXPECTED[client]
+    if os.environ.get("RECORD"):  # noqa: TID251 - of `make`
+        written = json.dumps({"client": client, "requests": sent}, indent=1, ensure_ascii=False)
+        (HERE / f"recorded/{client}.json").write_text(f"{written}\n", encoding="utf-8")
