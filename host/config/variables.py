@@ -116,14 +116,14 @@ def text_at(texts: Texts, key: str) -> str | None:
 
 def as_data(value: Any) -> str:
     """Return a value from outside for a prompt: a short name as it is, anything else as a JSON
-    string in one line, without invisible characters and with `<`, `>` and `&` escaped."""
+    string in one line, without invisible characters. A word joiner takes every tag apart, also
+    those of the author's own prompt; nothing is escaped: a model repeats what it reads."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if _NAME.fullmatch(text):
         return text
     shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     cut = shown if len(shown) <= LONGEST_VALUE else f"{shown[:LONGEST_VALUE]}…"
-    quoted = json.dumps(cut, ensure_ascii=False)
-    return quoted.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return json.dumps(cut, ensure_ascii=False).replace("<", "<\u2060")
 
 
 def insert_assets(text: str, folder: Path) -> str:
