@@ -53,6 +53,20 @@ def test_two_turns_with_the_same_question_cite_the_same_ids(groundhook: Groundho
     assert first.lines[-1]["citations"] == second.lines[-1]["citations"]
 
 
+def test_a_hook_reads_records_page_by_page(groundhook: Groundhook, shop: Path) -> None:
+    (shop / "assistants/shop/index.ts").write_text(
+        """function Create(ctx) {
+          const page = (offset) => ctx.search.DB("pens", {
+            models: ["product"], orders: [{ field: "price", order: "asc" }], limit: 1, offset,
+          }).items.map((each) => each.data.name).join();
+          return { search: false, metadata: { pages: [0, 1, 2].map(page) } };
+        }""",
+        encoding="utf-8",
+    )
+    ran = groundhook("chat", "shop", "hi", "--connector", "plain", "--json")
+    assert ran.lines[-1]["metadata"] == {"pages": ["Red pen", "Blue pen", ""]}
+
+
 def test_no_search_means_no_search(groundhook: Groundhook) -> None:
     ran = groundhook("chat", "shop", "products", "--no-search", "--connector", "plain")
     assert (ran.code, ran.out) == (0, "Hello there.\n")

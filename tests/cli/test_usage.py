@@ -42,6 +42,7 @@ from tests.conftest import MakeApp
         (["schema", "files"], "Invalid value for 'KIND': 'files' is not one of 'package'"),
         (["search", "db", "pen", "--limit", "0"], "0 is not in the range"),
         (["search", "db", "pen", "--collection", "c"], "--collection is for `search kb`"),
+        (["search", "db", "pen", "--offset", "1"], "--offset is for `search kb`"),
         (["kb", "add", "docs"], "Missing argument 'PATH"),
     ],
 )
