@@ -55,6 +55,24 @@ def test_folders_keys_and_calls_that_differ_are_named_with_their_places(make_app
     assert yao_notes(root, "b") == []
 
 
+def test_a_threshold_of_another_scale_is_pointed_out_wherever_it_stands(make_app: MakeApp) -> None:
+    root = make_app(
+        {
+            "agent/search.yao": '{"kb": {"threshold": 0.5}}',
+            "kb/faq.kb.yao": '{"threshold": 0.75}',
+            "assistants/a/package.yao": '{"search": {"kb": {"threshold": 1.0}}}',
+            "assistants/a/index.ts": (
+                "const Create = (ctx) => ctx.search.KB('x', { threshold: .6 }) && null;"
+            ),
+        }
+    )
+    assert sorted((str(note.place), note.message.split(":")[0]) for note in yao_notes(root)) == [
+        ("assistants/a/index.ts:1:46", "a threshold of .6 drops more here"),
+        ("assistants/a/package.yao:1:21", "a threshold of 1.0 drops more here"),
+        ("kb/faq.kb.yao:1:3", "a threshold of 0.75 drops more here"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("call", "noted"),
     [

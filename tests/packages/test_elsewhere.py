@@ -106,6 +106,16 @@ async def test_its_functions_run_and_of_a_returned_ctx_the_metadata_is_kept(
     assert [each for each in warnings_of(events) if "unknown" in each] == []
 
 
+async def test_next_alone_is_a_function_of_the_file_that_it_names(make_app: MakeApp) -> None:
+    package = '{"name": "N", "connector": "extractive", "hooks": {"next": "src/index.ts:Next"}}'
+    hook = "export function Next() { return { metadata: { next: true } }; }"
+    app = make_app({PACKAGE: package, "assistants/desk/src/index.ts": hook})
+    assert await checked(app) == []
+    end = (await ask(app))[-1]
+    assert end.type == "stream_end"
+    assert end.metadata == {"next": True}
+
+
 async def test_a_function_that_the_file_lacks_is_named(make_app: MakeApp) -> None:
     package = FILES[PACKAGE].replace("Afterwards", "Later")
     app = make_app({**FILES, PACKAGE: package})
