@@ -347,8 +347,6 @@ CTRL_C = """
 import sys
 from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
-from groundhook.host.tools.mcp.program import Program, open_program
-from groundhook.host.tools.mcp.sdk import session
 from groundhook.host.tools.mcp.servers import open_servers
 from tests.mcp.conftest import declared, stdio
 
