@@ -604,7 +604,7 @@ SENTENCES: list[tuple[str, Row]] = [
         },
     ),
     (
-        "Bill where without receiver (City = Berlin) and number of payer › bills (Total > 5) ≥ 2"
+        "Bill without receiver (City = Berlin) where number of payer › bills (Total > 5) ≥ 2"
         " and all payer › received (Open is empty)",
         {
             "wheres": [

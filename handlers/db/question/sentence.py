@@ -42,8 +42,10 @@ class Teller:
             what = self.say.of.format(what=fields, model=schema.name)
         else:
             what = schema.name
-        if dsl.wheres:
-            what = self.say.where.format(what=what, conditions=self.conditions(schema, dsl.wheres))
+        beside = [one for one in dsl.wheres if self._stands_beside_the_name(schema, one)]
+        what = " ".join([what, *(self._condition(schema, one) for one in beside)])
+        if rest := [one for one in dsl.wheres if one not in beside]:
+            what = self.say.where.format(what=what, conditions=self.conditions(schema, rest))
         if dsl.groups:
             own = [one for one in dsl.groups if not _is_link(schema, one, dsl)]
             groups = ", ".join(self._group(schema, one) for one in own)
@@ -100,6 +102,13 @@ class Teller:
     def conditions(self, schema: Schema, wheres: Sequence[Where], joined: str = "") -> str:
         parts = dict.fromkeys(self._condition(schema, one) for one in wheres)
         return f" {joined or self.say.and_} ".join(parts)
+
+    def _stands_beside_the_name(self, schema: Schema, where: Where) -> bool:
+        """Return whether a condition is said behind the model: "Customers without orders"."""
+        if where.related:
+            return not where.count and not where.every
+        no_field = where.group is None and self._field(schema, where.field) is None
+        return no_field and (where.op in NULL_OPERATORS or where.value == "")
 
     def _condition(self, schema: Schema, where: Where) -> str:
         if where.group is not None:
