@@ -45,7 +45,7 @@ class EvaluationRow(Value):
         default=(),
         description="Sources that must be cited: a document, title, address, model or record",
     )
-    phrases: FewOf[str | tuple[str, ...]] = Field(
+    phrases: FewOf[str | FewOf[str]] = Field(
         default=(), description="Texts that must be in the answer; of an inner list, one of them"
     )
     figures: FewOf[Figure] = Field(default=(), description="Numbers, also with units")
