@@ -236,7 +236,7 @@ class _Writer:
 
     def write(self) -> list[_Done]:
         done = [self._write(model) for model in self._found.models]
-        left_out = (_Done("", name, "left out", why) for name, why in self._found.left_out.items())
+        left_out = (_Done("", name, "skipped", why) for name, why in self._found.left_out.items())
         return [*done, *left_out]
 
     def _write(self, model: ImportedModel) -> _Done:
@@ -247,7 +247,7 @@ class _Writer:
         path = self._app / "models" / f"{model.id}.mod.yao"
         if path.exists():
             note = f"models/{path.name} is the model of another table"
-            return _Done(model.id, model.table, "left out", note)
+            return _Done(model.id, model.table, "skipped", note)
         path.parent.mkdir(exist_ok=True)
         path.write_text(file_text({**model.content, **self._connection}), encoding="utf-8")
         return _Done(model.id, model.table, "written", "; ".join(model.notes))

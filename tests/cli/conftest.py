@@ -137,7 +137,8 @@ def groundhook(shop: Path) -> Groundhook:
 def here(
     shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Groundhook:
-    """Runs the command line in this process: for what ends before an app is opened."""
+    """Runs the command line in this process: for what ends before an app is opened; what opens one
+    needs a thread of its own."""
     monkeypatch.chdir(shop)
 
     def run_here(*arguments: str) -> Ran:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import io
+import itertools
+import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from groundhook.core.types.events import Event, Reasoning, Text, Trace, TraceNode
+from groundhook.host.cli import chat, view
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
 from groundhook.host.output.terminal import console
+from tests.cli.conftest import Groundhook
 
 
 def model(status: str = "running") -> Trace:
@@ -35,6 +42,24 @@ def test_a_wait_is_told_after_five_seconds_and_then_after_twice_as_long() -> Non
         "Waiting for the model (10 s)",
         "Waiting for the model (20 s)",
     ]
+
+
+def test_a_turn_of_the_command_tells_its_waits_while_the_model_is_silent(
+    here: Groundhook, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = {"type": "scripted", "options": {"script": [{"text": "Hello.", "delay_ms": 200}]}}
+    (shop / "connectors/slow.conn.yao").write_text(json.dumps(slow), encoding="utf-8")
+    clock = itertools.count(0, 7)  # seven seconds pass from look to look
+    monkeypatch.setattr(view, "TICK_S", 0.001)
+    monkeypatch.setattr(chat, "View", partial(View, now=lambda: next(clock)))
+    with ThreadPoolExecutor(1) as fresh:  # a loop of fixtures may be open in this thread
+        ran = fresh.submit(
+            here, "chat", "shop", "hi", "--no-search", "--connector", "slow"
+        ).result()
+    assert ran.code == 0
+    waits, answer = ran.out.split("Hello.")
+    assert "Waiting for the model (7 s)" in waits
+    assert "Waiting" not in answer
 
 
 def test_a_model_that_thinks_is_told_as_that() -> None:

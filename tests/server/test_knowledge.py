@@ -72,7 +72,7 @@ def test_a_search_says_why_a_document_was_not_found(kept: Served) -> None:  # no
         assert why(expect="tea.md", threshold=0, limit=1) == (
             "its best passage has place 2, and 1 are shown"
         )
-        assert why(expect="tea.md", threshold=1).startswith("below the threshold: its best")
+        assert why(expect="tea.md", threshold=1).startswith("below the threshold 1.00: its best")
 
 
 def test_what_is_added_belongs_to_the_tenant_of_the_caller(kept: Served) -> None:  # noqa: F811

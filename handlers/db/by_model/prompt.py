@@ -60,7 +60,7 @@ cheapest": limit 1, "the cheapest ones": no limit, "top 5": limit 5. offset skip
 second": offset 1, limit 1).
 - select: the fields that are asked for, where the question asks for some; none for whole \
 records.
-- unused: the words of the question that no part of the query stands for. Never drop a condition \
+- unused: the words of the question that no part of the query expresses. Never drop a condition \
 silently.
 """
 

@@ -169,7 +169,7 @@ def _dropped(left: Sequence[str], unused: Sequence[str]) -> str:
         return ""
     listed = ", ".join(f'"{each}"' for each in dropped[:MOST_PROBLEMS])
     return (
-        f"no part of the query stands for {listed}; add it, or list the words in"
+        f"no part of the query expresses {listed}; add it, or list the words in"
         ' "unused" if the query cannot say it'
     )
 

@@ -2,7 +2,7 @@
 keys and through join tables, labels from names, titles, and options from few distinct values.
 
 Records are told apart by a key: where none is declared, a column whose values are all different is
-taken, and said; a table or view without one is named and left out, as are columns of types that no
+taken, and said; a table or view without one is named and skipped, as are columns of types that no
 model has. Nothing is written to the database.
 """
 
@@ -332,7 +332,7 @@ def _is_called_like_a_key(name: str) -> bool:
 
 
 def title_of(columns: Sequence[Mapping[str, Any]]) -> str:
-    """Return what stands for a record: first and last name, else a text called title or name; ""
+    """Return the title of a record: first and last name, else a text called title or name; ""
     where no column's name says it."""
     texts = {
         one["label"].lower(): one["name"] for one in columns if one["type"] in ("string", "text")

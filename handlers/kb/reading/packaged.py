@@ -198,6 +198,9 @@ def _archive(data: bytes, name: str) -> Iterator[zipfile.ZipFile]:
                     f"{name!r} was not added: unpacked it has more than {_LARGEST >> 20} MB"
                 )
             yield parts
+    # Of the archive, of its text, and of the XML; `zipfile` raises RuntimeError for a password,
+    # NotImplementedError for a compression that it lacks, and the readers LookupError and
+    # StopIteration for a part that is missing.
     except (
         *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError, UnicodeDecodeError),
         *(OSError, LookupError, StopIteration, RuntimeError, NotImplementedError),

@@ -102,7 +102,7 @@ def _directive() -> Any:
         def __bool__(self) -> bool:
             return True
 
-    class Shown(Directive):  # type: ignore[misc]
+    class Shown(Directive):  # type: ignore[misc]  # docutils has no types
         """The argument of a directive and its content, as text."""
 
         optional_arguments = 1

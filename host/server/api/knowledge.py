@@ -154,7 +154,7 @@ async def _why_not(call: Call, collection: str, wanted: KnowledgeSearch, least: 
         return f"it is not among the first {len(every)} passages, whatever their similarity"
     score = every[place - 1].score
     if score < least:
-        return f"below the threshold: its best passage has {score:.2f}, and {least:.2f} is asked"
+        return f"below the threshold {least:.2f}: its best passage has {score:.2f}"
     return f"its best passage has place {place}, and {wanted.limit} are shown"
 
 

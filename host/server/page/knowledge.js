@@ -22,7 +22,7 @@ export class Knowledge {
     this.found = [];
     this.pick = h("select", { id: "collection", onchange: () => this.#choose(this.pick.value) });
     this.about = h("p", { class: "note" });
-    this.told = h("p", { class: "told", role: "status" });
+    this.notice = h("p", { class: "notice", role: "status" });
     this.bar = h("progress", { hidden: true, max: "1", value: "0", "aria-label": "Progress" });
     this.file = h("input", { type: "file", multiple: true, hidden: true, onchange: () => void this.#add([...(this.file.files ?? [])].map((file) => [file.name, file])) });
     this.list = h("tbody");
@@ -38,7 +38,7 @@ export class Knowledge {
       void this.#search();
     });
     this.drop = h("p", { class: "drop" }, h("button", { type: "button", class: "go", onclick: () => this.file.click() }, "Add files …"), this.file, h("span", null, " or drop files and folders here"));
-    const left = h("div", null, this.drop, this.bar, this.told, this.filter, h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Document"), h("th", { scope: "col", class: "n" }, "Passages"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")))), this.list));
+    const left = h("div", null, this.drop, this.bar, this.notice, this.filter, h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Document"), h("th", { scope: "col", class: "n" }, "Passages"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")))), this.list));
     const view = h("div", { class: "view knowledge" }, h("div", { class: "row" }, h("label", { for: "collection" }, "Collection"), this.pick, this.about), h("div", { class: "two" }, left, h("div", null, search, this.shown)));
     for (const type of ["dragenter", "dragover"]) view.addEventListener(type, (event) => this.#over(/** @type {DragEvent} */ (event), true));
     view.addEventListener("dragleave", (event) => this.#over(event, false));
@@ -53,9 +53,9 @@ export class Knowledge {
   }
 
   /** @param {unknown} error */
-  #tell(error) {
-    this.told.classList.toggle("bad", error instanceof Error);
-    this.told.textContent = error instanceof Error ? error.message : String(error);
+  #report(error) {
+    this.notice.classList.toggle("bad", error instanceof Error);
+    this.notice.textContent = error instanceof Error ? error.message : String(error);
   }
 
   get #base() {
@@ -65,12 +65,12 @@ export class Knowledge {
   async #collections() {
     try {
       const { collections } = await this.server.json("GET", "/api/kb");
-      if (!collections.length) return this.#tell("There is no collection that you may keep.");
+      if (!collections.length) return this.#report("There is no collection that you may keep.");
       this.pick.replaceChildren(...collections.map((/** @type {any} */ each) => h("option", { value: each.id }, `${each.name || each.id} · ${count(each.documents, "document")}`)));
       this.collections = new Map(collections.map((/** @type {any} */ each) => [each.id, each]));
       await this.#choose(this.collections.has(this.id) ? this.id : collections[0].id);
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -94,7 +94,7 @@ export class Knowledge {
       this.total = total;
       this.#list();
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -134,7 +134,7 @@ export class Knowledge {
       const why = this.query.value && h("button", { type: "button", onclick: () => void this.#search(document) }, "Why is it (not) found?");
       this.shown.replaceChildren(h("h2", { dir: "auto" }, read.title || document), why || "", ...cuts);
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -158,7 +158,7 @@ export class Knowledge {
         ...(hits.length ? [] : [h("p", null, "No passage was found. Choose a document and ask why.")]),
       );
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -167,11 +167,11 @@ export class Knowledge {
     if (!confirm(`Remove ${document} from ${this.id}?`)) return;
     try {
       await this.server.send("DELETE", `${this.#base}/documents/${path(document)}`);
-      this.#tell(`${document} was removed.`);
+      this.#report(`${document} was removed.`);
       if (this.document === document) this.shown.replaceChildren();
       await this.#load();
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -194,7 +194,7 @@ export class Knowledge {
       for (const entry of entries) await collect(entry, "", files);
       await this.#add(files);
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -209,13 +209,13 @@ export class Knowledge {
     this.bar.hidden = false;
     for (const [n, [name, file]] of files.entries()) {
       if (this.closed) return;
-      this.#tell(`${name}: sending (${n + 1} of ${files.length})`);
+      this.#report(`${name}: sending (${n + 1} of ${files.length})`);
       this.bar.value = n / files.length;
       try {
         await this.#send(name, file, (line) => {
           if (line.type === "progress" && line.total) {
             this.bar.value = (n + line.done / line.total) / files.length;
-            this.#tell(`${name}: ${count(line.passages, "passage")} embedded`);
+            this.#report(`${name}: ${count(line.passages, "passage")} embedded`);
           }
           if (line.type === "error") throw new Error(line.detail);
           if (line.type === "file" && line.outcome === "failed") throw new Error(line.error);
@@ -228,7 +228,7 @@ export class Knowledge {
     }
     this.bar.hidden = true;
     const done = files.length ? `${count(added, "file")} added.` : "Nothing was dropped.";
-    this.#tell(problems.length ? new Error([done, ...problems].join("\n")) : done);
+    this.#report(problems.length ? new Error([done, ...problems].join("\n")) : done);
     await this.#load();
   }
 

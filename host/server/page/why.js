@@ -154,7 +154,7 @@ export class Why {
       return deep;
     };
     const warnings = this.events.filter((each) => each.type === "warning");
-    const told = warnings.map((each) => h("p", { class: "bad" }, [each.message, each.file && `${each.file}${each.line ? `:${each.line}` : ""}`, each.hint].filter(Boolean).join(" — ")));
+    const shown = warnings.map((each) => h("p", { class: "bad" }, [each.message, each.file && `${each.file}${each.line ? `:${each.line}` : ""}`, each.hint].filter(Boolean).join(" — ")));
     const drawn = all.map((step) => {
       const bar = h("i");
       bar.style.insetInlineStart = `${(step.began / end) * 100}%`;
@@ -168,7 +168,7 @@ export class Why {
         h("pre", { tabindex: "0" }, JSON.stringify(step.data, null, 1)),
       );
     });
-    return [...drawn, ...told];
+    return [...drawn, ...shown];
   }
 
   #events() {

@@ -32,7 +32,7 @@ export class Workbench {
     this.key = h("input", { list: "settings", "aria-label": "Setting", placeholder: "search.kb.threshold", autocomplete: "off", dir: "ltr" });
     this.value = h("input", { "aria-label": "Value", placeholder: "0.2", autocomplete: "off", dir: "ltr" });
     this.keys = h("datalist", { id: "settings" });
-    this.told = h("p", { class: "told", role: "status" });
+    this.notice = h("p", { class: "notice", role: "status" });
     this.run = h("button", { type: "submit", class: "go" }, "Run both");
     this.results = h("div", { class: "results" });
     this.file = h("input", { type: "file", accept: ".jsonl", hidden: true, onchange: () => this.#load() });
@@ -47,7 +47,7 @@ export class Workbench {
         this.trial,
         h("div", { class: "row" }, this.key, this.value, h("button", { type: "button", onclick: () => this.#change() }, "Change"), this.keys),
       ),
-      h("div", { class: "row" }, this.run, h("button", { type: "button", onclick: () => this.#diff() }, "Show as a diff"), this.told),
+      h("div", { class: "row" }, this.run, h("button", { type: "button", onclick: () => this.#diff() }, "Show as a diff"), this.notice),
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -71,14 +71,14 @@ export class Workbench {
       const { settings } = await this.server.json("GET", `/api/assistants/${encodeURIComponent(this.assistant)}/settings`);
       this.keys.replaceChildren(...settings.map((/** @type {any} */ each) => h("option", { value: each.key }, JSON.stringify(each.value) ?? "")));
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
   /** @param {unknown} error */
-  #tell(error) {
-    this.told.classList.toggle("bad", error instanceof Error);
-    this.told.textContent = error instanceof Error ? error.message : String(error);
+  #report(error) {
+    this.notice.classList.toggle("bad", error instanceof Error);
+    this.notice.textContent = error instanceof Error ? error.message : String(error);
   }
 
   /** Return the trial as it is written. Throws a SyntaxError. */
@@ -106,9 +106,9 @@ export class Workbench {
       at[/** @type {string} */ (steps.at(-1))] = parsed(this.value.value);
       this.trial.value = JSON.stringify(trial, null, 2);
       this.#keep();
-      this.#tell("");
+      this.#report("");
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -120,9 +120,9 @@ export class Workbench {
       const rows = lines.map((line) => JSON.parse(line));
       this.questions.value = rows.map((row) => row.question).join("\n");
       this.rows = rows;
-      this.#tell(`${count(rows.length, "question")} of ${file.name}`);
+      this.#report(`${count(rows.length, "question")} of ${file.name}`);
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -136,31 +136,31 @@ export class Workbench {
       const [head] = await this.#lines([], () => null);
       const files = head.diff.map((/** @type {any} */ each) => h("section", null, h("h2", null, each.file), diffNode(each.diff), copyButton(each.diff)));
       this.results.replaceChildren(...(files.length ? files : [h("p", { class: "note" }, "The trial changes nothing.")]));
-      this.#tell("");
+      this.#report("");
     } catch (error) {
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
   async #run() {
     const asked = this.#asked();
-    if (!asked.length) return this.#tell(new Error("Write a question first."));
+    if (!asked.length) return this.#report(new Error("Write a question first."));
     this.stop = new AbortController();
     this.run.textContent = "Stop";
     this.#keep();
     const shown = asked.length > 1 ? new Table(asked) : new Columns(asked[0], this);
     this.results.replaceChildren(shown.node);
-    this.#tell("Asking …");
+    this.#report("Asking …");
     try {
       await this.#lines(asked, (line) => {
-        if (line.type === "waiting") this.#tell(`${line.reason}: waiting for ${line.seconds} s`);
+        if (line.type === "waiting") this.#report(`${line.reason}: waiting for ${line.seconds} s`);
         else if (line.type === "error") throw new Problem(0, line.code, line.detail);
-        else if (line.type === "trial") this.#tell(changes(line));
+        else if (line.type === "trial") this.#report(changes(line));
         else shown.take(line);
       });
-      if (this.told.textContent === "Asking …") this.#tell("");
+      if (this.notice.textContent === "Asking …") this.#report("");
     } catch (error) {
-      this.#tell(this.stop.signal.aborted ? "Stopped." : error);
+      this.#report(this.stop.signal.aborted ? "Stopped." : error);
     }
     this.stop = null;
     this.run.textContent = "Run both";
@@ -200,23 +200,23 @@ export class Workbench {
     const given = row.sources || row.phrases || row.figures || row.refusal ? row : { ...row, ...(sources.length ? expected : { refusal: true }) };
     const input = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": "The test", dir: "ltr" });
     input.value = JSON.stringify(given, null, 2);
-    const told = h("p", { class: "note", role: "status" });
+    const notice = h("p", { class: "note", role: "status" });
     const write = h("button", { type: "button", class: "go", onclick: () => send(true) }, "Write it");
     const dialog = h(
       "dialog",
       { "aria-labelledby": "keep-test", class: "wide" },
       h("h2", { id: "keep-test" }, "Save as a test"),
-      h("div", { class: "fields" }, h("p", { class: "note" }, "A row of a suite: what the answer must have. ", h("code", null, "groundhook eval"), " asks it again."), input, told, h("div", { class: "row" }, write, h("button", { type: "button", onclick: () => download() }, "Download"), h("button", { type: "button", onclick: () => dialog.close() }, "Close"))),
+      h("div", { class: "fields" }, h("p", { class: "note" }, "A row of a suite: what the answer must have. ", h("code", null, "groundhook eval"), " asks it again."), input, notice, h("div", { class: "row" }, write, h("button", { type: "button", onclick: () => download() }, "Download"), h("button", { type: "button", onclick: () => dialog.close() }, "Close"))),
     );
     const path = `/api/assistants/${encodeURIComponent(this.assistant)}/tests`;
     const send = async (/** @type {boolean} */ writes) => {
       try {
         const made = await this.server.json("POST", path, { row: JSON.parse(input.value), write: writes });
         write.hidden = !made.may_write;
-        told.textContent = made.written ? `Written to ${made.file}.` : made.may_write ? `It is added to ${made.file}.` : `Download it and add it to ${made.file}: this server does not write tests.`;
+        notice.textContent = made.written ? `Written to ${made.file}.` : made.may_write ? `It is added to ${made.file}.` : `Download it and add it to ${made.file}: this server does not write tests.`;
         return made;
       } catch (error) {
-        told.textContent = error instanceof Error ? error.message : String(error);
+        notice.textContent = error instanceof Error ? error.message : String(error);
       }
     };
     const download = async () => {

@@ -226,7 +226,7 @@ async def test_a_condition_without_a_part_in_the_query_is_the_problem_of_the_cor
     model = AskedModel([query("album", wheres=lacking), query("album", wheres=whole)])
     found = await ask(records, model, question, "album", by=BY)
     assert len(model.calls) == 2, model.calls
-    assert "no part of the query stands for" in model.problem()
+    assert "no part of the query expresses" in model.problem()
     assert found.account.certainty == "sure", found.account
 
 
