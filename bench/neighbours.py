@@ -18,8 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -27,26 +25,10 @@ import httpx
 
 from bench import stops
 from bench.figures import figure, quantile
-from bench.stops_served import KEY, campaign
+from bench.stops_served import KEY, beside, campaign
 
 UNITS = ("a ", "```a\n")
 ALONE_S = 10.0
-
-
-@contextmanager
-def neighbour(url: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that asks the server at an address without end."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench.neighbours", url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=Path(__file__).parents[1],
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def asked(process: subprocess.Popen[str]) -> list[float]:
@@ -78,7 +60,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         campaign(Path(folder), stops.notes(UNITS)) as made,
-        neighbour(str(made.client.base_url)) as person,
+        beside("bench.neighbours", str(made.client.base_url)) as person,
     ):
         asked(person)
         time.sleep(ALONE_S)

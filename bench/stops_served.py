@@ -237,7 +237,7 @@ def campaign(folder: Path, files: Mapping[str, str]) -> Iterator[Campaign]:
         _run(folder, "kb", "add", "notes", str(folder / "notes"))
         _run(folder, "db", "load")
         try:
-            with _served(folder) as (url, pid), _beating(url, pid) as beat:
+            with _served(folder) as (url, pid), beside("bench.stops_served", url, str(pid)) as beat:
                 headers = {"authorization": f"Bearer {KEY}", "accept": "application/json"}
                 with httpx.Client(base_url=url, headers=headers, timeout=120) as client:
                     made = Campaign(client, beat, said, folder)
@@ -339,9 +339,10 @@ def _served(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def _beating(url: str, pid: int) -> Iterator[subprocess.Popen[str]]:
+def beside(module: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A module of the benches in a process beside this one, until the end."""
     with subprocess.Popen(
-        [sys.executable, "-m", "bench.stops_served", url, str(pid)],
+        [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, get_args
 
 from groundhook.core.types.query_language import BucketUnit, Function
+from groundhook.core.types.uses import list_of, object_of
 from groundhook.handlers.db.by_model.offered import Offered, OfferedTable
 from groundhook.handlers.db.query.dsl import COMPARISONS, PLAIN
 
@@ -56,24 +57,24 @@ def _paths(table: OfferedTable, offered: Offered) -> list[str]:
 def _query(table: OfferedTable, names: Sequence[str]) -> dict[str, Any]:
     field = {"type": "string", "enum": list(names)} if names else _TEXT
     relations = list(table.schema.relations)
-    where = _where(field, _object(field=field), relations)
-    figure = _object(
+    where = _where(field, object_of(field=field), relations)
+    figure = object_of(
         function={"type": "string", "enum": list(get_args(Function))},
         field={"type": "string"},
         may={"as": _TEXT, "distinct": {"type": "boolean"}},
     )
-    bucket = _object(field=field, by={"type": "string", "enum": list(get_args(BucketUnit))})
-    order = _object(field=_TEXT, order={"type": "string", "enum": ["asc", "desc"]})
-    having = _object(field=_TEXT, op={"type": "string", "enum": list(COMPARISONS)}, value=_VALUE)
-    return _object(
+    bucket = object_of(field=field, by={"type": "string", "enum": list(get_args(BucketUnit))})
+    order = object_of(field=_TEXT, order={"type": "string", "enum": ["asc", "desc"]})
+    having = object_of(field=_TEXT, op={"type": "string", "enum": list(COMPARISONS)}, value=_VALUE)
+    return object_of(
         model={"type": "string", "enum": [table.schema.id]},
         may={
-            "select": _list(field),
-            "wheres": _list({"anyOf": [*where, _object(**{"or": _list({"anyOf": where})})]}),
-            "groups": _list({"anyOf": [field, bucket]}),
-            "aggregates": _list(figure),
-            "havings": _list(having),
-            "orders": _list(order),
+            "select": list_of(field),
+            "wheres": list_of({"anyOf": [*where, object_of(**{"or": list_of({"anyOf": where})})]}),
+            "groups": list_of({"anyOf": [field, bucket]}),
+            "aggregates": list_of(figure),
+            "havings": list_of(having),
+            "orders": list_of(order),
             "limit": {"type": "integer"},
             "offset": {"type": "integer"},
             "distinct": {"type": "boolean"},
@@ -89,22 +90,22 @@ def _where(
     table, which are not listed a second time."""
     compared = {"type": "string", "enum": list(COMPARISONS)}
     op = {"type": "string", "enum": list(PLAIN)}
-    figure = _object(
+    figure = object_of(
         function={"type": "string", "enum": list(get_args(Function))},
         field=_TEXT,
         may={"model": _TEXT},
     )
     found = [
-        _object(field=field, op=op, may={"value": _VALUE}),
-        _object(field=field, op=compared, other={"anyOf": [other, figure]}),
+        object_of(field=field, op=op, may={"value": _VALUE}),
+        object_of(field=field, op=compared, other={"anyOf": [other, figure]}),
     ]
     if relations:
-        inner = _object(field=_TEXT, op=op, may={"value": _VALUE})
+        inner = object_of(field=_TEXT, op=op, may={"value": _VALUE})
         found.append(
-            _object(
+            object_of(
                 related={"type": "string", "enum": list(relations)},
                 may={
-                    "wheres": _list(inner),
+                    "wheres": list_of(inner),
                     "none": {"type": "boolean"},
                     "all": {"type": "boolean"},
                     "count": {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -112,16 +113,3 @@ def _where(
             )
         )
     return found
-
-
-def _object(*, may: dict[str, Any] | None = None, **must: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {**must, **(may or {})},
-        "required": list(must),
-        "additionalProperties": False,
-    }
-
-
-def _list(of: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": of}
