@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import anyio
-import psutil
 import pytest
 
 from groundhook import Host, open_host
@@ -14,6 +13,7 @@ from groundhook.core.types.events import Event
 from groundhook.hooks.child import KEPT, MEGABYTE, find_excess
 from tests.attacks.conftest import Arena, until
 from tests.conftest import MakeApp
+from tests.parts.children import of_children
 
 pytestmark = pytest.mark.usefixtures("processes_of_its_own")
 
@@ -147,7 +147,7 @@ async def turn(host: Host, assistant: str) -> list[Event]:
 
 def largest_child() -> int:
     """Bytes. The compiler is among them, which is smaller than FRESH and KEPT together."""
-    return max(child.memory_info().rss for child in psutil.Process().children())
+    return max(of_children(lambda child: child.memory_info().rss).values())
 
 
 @pytest.mark.parametrize("assistant", ["hoarding", "flooding"])

@@ -14,6 +14,7 @@ from groundhook import open_host
 from groundhook.hooks.child import MODULE
 from tests.attacks.conftest import Arena
 from tests.conftest import MakeApp
+from tests.parts.children import running
 
 pytestmark = pytest.mark.usefixtures("processes_of_its_own")
 
@@ -42,9 +43,7 @@ async def test_a_worker_process_is_not_given_the_secrets_of_the_environment(
 
 async def test_a_worker_process_holds_no_file_of_the_host_and_writes_no_dump(arena: Arena) -> None:
     await arena.neighbour()
-    # Tests that ran before in this process may have children of their own.
-    children = psutil.Process().children()
-    workers = [child for child in children if MODULE in child.cmdline()]
+    workers = running(MODULE)  # tests that ran before in this process may have other children
     assert workers
     for worker in workers:
         assert worker.open_files() == []

@@ -26,6 +26,7 @@ import psycopg
 import pytest
 
 from tests.loopback.databases import NotThere, own_postgresql, own_schema
+from tests.parts.children import of_children
 from tests.server.conftest import (
     APP,
     OTHER,
@@ -137,11 +138,8 @@ def test_a_server_that_is_killed_anywhere_answers_everything_once(
 
 
 def workers_of(process: Any) -> list[psutil.Process]:
-    return [
-        child
-        for child in psutil.Process(process.pid).children()
-        if "spawn_main" in " ".join(child.cmdline())
-    ]
+    commands = of_children(psutil.Process.cmdline, of=psutil.Process(process.pid))
+    return [child for child, command in commands.items() if "spawn_main" in " ".join(command)]
 
 
 def test_workers_that_are_killed_are_replaced_and_the_chat_goes_on(tmp_path: Path) -> None:

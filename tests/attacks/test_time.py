@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import anyio
 import psutil
 import pytest
 
 from groundhook.core.types.events import Event, Failed
 from tests.attacks.conftest import Arena, until
+from tests.parts.children import of_children, running
 
 pytestmark = pytest.mark.usefixtures("processes_of_its_own")
 
@@ -87,7 +86,7 @@ async def test_a_text_that_a_parser_never_ends_with_is_left_at_the_deadline_of_t
     fate = await arena.attack(f"function Create() {{ {call}; }}", assistant="hasty")
     assert fate.code == "hook_limit"
     assert "Create made a host call that took more than 700 ms: Process(" in fate.message
-    assert READERS not in [word for command in _commands() for word in command]
+    assert running(READERS) == []
 
 
 async def test_endless_recursion_is_an_error_that_a_hook_can_catch(arena: Arena) -> None:
@@ -206,17 +205,5 @@ async def _cpu_share() -> float:
     return sum(now - began.get(worker, now) for worker, now in _cpu_seconds().items()) / 0.3
 
 
-def _commands() -> list[list[str]]:
-    commands = []
-    for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):
-            commands.append(child.cmdline())
-    return commands
-
-
-def _cpu_seconds() -> dict[int, float]:
-    used = {}
-    for worker in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):  # ended since it was listed
-            used[worker.pid] = sum(worker.cpu_times()[:2])
-    return used
+def _cpu_seconds() -> dict[psutil.Process, float]:
+    return of_children(lambda worker: sum(worker.cpu_times()[:2]))

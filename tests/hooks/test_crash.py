@@ -23,6 +23,7 @@ from groundhook.hooks.engine import isolate_count
 from groundhook.hooks.pool import MOST_ALONE
 from groundhook.hooks.runner import open_engine
 from tests.hooks.conftest import Hooks, Services
+from tests.parts.children import of_children
 
 ABORTING = (
     "function Create() { return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }"
@@ -366,4 +367,6 @@ async def test_many_runs_leave_no_isolate_and_no_memory(
 
 
 def total_resident() -> int:
-    return sum(process.memory_info().rss for process in [psutil.Process(), *children()])
+    return psutil.Process().memory_info().rss + sum(
+        of_children(lambda child: child.memory_info().rss).values()
+    )

@@ -35,6 +35,8 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from tests.parts.children import of_children
+
 KINDS = ("postgresql", "mariadb")
 VARIABLES = {"postgresql": "GROUNDHOOK_TEST_POSTGRES", "mariadb": "GROUNDHOOK_TEST_MARIADB"}
 DRIVERS = {"postgresql": "postgresql+psycopg", "mariadb": "mariadb+asyncmy"}
@@ -129,14 +131,13 @@ class OwnPostgresql:
         """None of its processes runs, and their connections stay open."""
         file = self.folder / "data" / "postmaster.pid"
         server = psutil.Process(int(file.read_text().splitlines()[0]))
-        processes = [server, *server.children(recursive=True)]
-        for process in processes:
-            process.suspend()
+        server.suspend()  # it starts no other
         try:
+            of_children(psutil.Process.suspend, of=server, all_below=True)
             yield
         finally:
-            for process in processes:
-                process.resume()
+            of_children(psutil.Process.resume, of=server, all_below=True)
+            server.resume()
 
 
 @contextmanager

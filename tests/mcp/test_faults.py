@@ -28,6 +28,7 @@ from groundhook.host.tools.mcp.sdk import session
 from groundhook.host.tools.mcp.servers import Servers, open_servers
 from tests.loopback.server import Json, serving
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
+from tests.parts.children import of_children
 
 SLEEP = "import time; time.sleep(600)"
 
@@ -47,12 +48,7 @@ def end(pid: int) -> None:
 
 
 def children() -> list[psutil.Process]:
-    alive = []
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # ended since it was listed
-            if child.status() != psutil.STATUS_ZOMBIE:
-                alive.append(child)
-    return alive
+    return [*of_children(lambda child: child, all_below=True)]
 
 
 async def test_a_killed_server_is_restarted_for_the_next_call(opened: Open) -> None:

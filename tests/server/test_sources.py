@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from groundhook.core.unseen import clean
@@ -21,6 +20,7 @@ from groundhook.host.server.api.source_page import (
 )
 from groundhook.host.server.api.table import ENDPOINTS
 from tests.loops import run as run_apart
+from tests.parts.children import running
 from tests.parts.pdf_files import pdf
 from tests.server.conftest import (
     GROUNDHOOK,
@@ -114,9 +114,8 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         assert "<b>" not in page
         assert 'href="javascript' not in page
         assert 'href="intent' not in page
-        for child in psutil.Process().children():
-            if "groundhook.core.readers.process" in child.cmdline():
-                child.kill()
+        for child in running("groundhook.core.readers.process"):
+            child.kill()
         page = client.get(url, headers={"accept": "text/html"}).text
         assert "[boiling](water.md) water &amp; four minutes" in page  # as it is written
         assert "<mark>" in page

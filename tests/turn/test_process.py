@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from groundhook.core.types.turn import Identity
 from groundhook.hooks.api.process import PROCESSES
 from groundhook.hooks.markdown import markdown_to_html
 from groundhook.host.testing.canned import CannedSource
+from tests.parts.children import running
 from tests.parts.turns import end, of, scripted
 
 pytestmark = pytest.mark.usefixtures("processes_of_its_own")
@@ -319,8 +319,7 @@ async def test_html_that_is_nested_too_deeply_is_an_error_of_the_call(app: App) 
 
 async def test_a_reader_that_is_killed_costs_its_own_call_alone(app: App) -> None:
     assert await app.value("Process('text.MarkdownToHTML', 'a')") == "<p>a</p>\n"
-    for child in psutil.Process().children():
-        if READERS in child.cmdline():
-            child.kill()
+    for child in running(READERS):
+        child.kill()
     assert "died" in await app.failure("Process('text.MarkdownToHTML', 'a')")
     assert await app.value("Process('text.MarkdownToHTML', 'a')") == "<p>a</p>\n"

@@ -27,6 +27,7 @@ from groundhook.handlers.web.pages.reader import (
     terms,
 )
 from tests.loopback.server import Answer, Hang, Html, Json, Loopback, Reply, Trickle, serving
+from tests.parts.children import running
 from tests.parts.web_asking import Asking
 
 FILLER = "".join(
@@ -286,11 +287,7 @@ async def test_a_killed_or_slow_reader_fails_only_its_own_page() -> None:
         await readers.call(read_page, **slow)
     assert "400 km" in (await readers.call(read_page, **page))["passage"]
     await readers.close()
-    assert not [
-        each
-        for each in psutil.Process().children()
-        if "groundhook.core.readers.process" in (each.as_dict(["cmdline"])["cmdline"] or [])
-    ]
+    assert running("groundhook.core.readers.process") == []
 
 
 def test_the_best_passage_has_the_words_of_the_question_and_its_neighbours() -> None:
