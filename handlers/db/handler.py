@@ -9,8 +9,7 @@ with each query; `joins.row_limits` adds these limits to every statement.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -39,7 +38,7 @@ from groundhook.core.types.tables import Exported
 from groundhook.handlers.db.by_model.draft import Understood, draft_of
 from groundhook.handlers.db.by_model.reader import ModelReader, ModelReading
 from groundhook.handlers.db.delegated import read_by_delegate
-from groundhook.handlers.db.items import exact_rows, items_of, tabulated
+from groundhook.handlers.db.items import exact_rows, first_rows, items_of, tabulated
 from groundhook.handlers.db.judged import (
     BUILTIN,
     JudgedAnswer,
@@ -49,6 +48,7 @@ from groundhook.handlers.db.judged import (
     refused_by_model,
 )
 from groundhook.handlers.db.model.coerce import to_json
+from groundhook.handlers.db.named_readings import NamedReadings
 from groundhook.handlers.db.offers import Offers
 from groundhook.handlers.db.permission import permit_for
 from groundhook.handlers.db.query.dsl import QueryDSL, models_of, parse
@@ -75,6 +75,7 @@ class DBHandler:
         self._store, self._models = store, models
         self._offers = Offers(store, models)
         self._model_reader = ModelReader()
+        self._named = NamedReadings()
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return records of `request.models`, best first. `SourceResult.dsl` is the query, or
@@ -84,6 +85,8 @@ class DBHandler:
         self._require_models(request.models)
         limit = request.limit or scope.settings.db.max_results
         by = scope.uses.query
+        if (chosen := await self._search_chosen(request, limit, scope)) is not None:
+            return await self._strict(chosen, scope)
         if by not in (AUTO, BUILTIN):
             try:
                 if not by.startswith(BY_CONNECTOR):
@@ -168,7 +171,30 @@ class DBHandler:
             account = declined(reads, teller, offers)
             models = [offer.schema.id for offer in offers]
             return await self._run_own_conditions(request, models, account, limit, scope)
-        return judged(reads, await self._run_readings(reads, request, limit, scope), teller)
+        return await self._judge(reads, request, limit, scope, teller)
+
+    async def _search_chosen(
+        self, request: SearchRequest, limit: int, scope: Scope
+    ) -> SourceResult | None:
+        """Return what the reading finds whose sentence the question is; None for a question that is
+        none of a reading that this identity was named."""
+        chosen = self._named.meant_by(scope.identity, request.query)
+        if chosen is None or chosen.query.model not in (request.models or ()):
+            return None
+        words = words_for(scope.settings.query.language, request.query)
+        teller = Teller(self._store.schemas, words.file.say)
+        return await self._judge(Reads((chosen,)), request, limit, scope, teller)
+
+    async def _judge(
+        self, reads: Reads, request: SearchRequest, limit: int, scope: Scope, teller: Teller
+    ) -> SourceResult:
+        """Run all readings and return the one result, or a decline that names them."""
+        answers = await self._run_readings(reads, request, limit, scope)
+        result = judged(reads, answers, teller)
+        if named := {each.read_as for each in result.account.readings}:
+            told = {teller.sentence(one.sentence_query): one.reading for one in answers}
+            self._named.keep(scope.identity, {key: told[key] for key in named})
+        return result
 
     async def _search_by_model(
         self, by: str, understood: Understood, request: SearchRequest, limit: int, scope: Scope
@@ -200,8 +226,8 @@ class DBHandler:
             account = refused_by_model(reading, by, teller)
             return await self._run_own_conditions(request, models, account, limit, scope)
         reads = _reads_of(reading)
-        answers = await self._run_readings(reads, request, limit, scope)
-        return read_by_model(judged(reads, answers, teller), by, reading.said)
+        found = await self._judge(reads, request, limit, scope, teller)
+        return read_by_model(found, by, reading.said)
 
     async def _run_readings(
         self, reads: Reads, request: SearchRequest, limit: int, scope: Scope
@@ -372,7 +398,7 @@ class DBHandler:
                 most += max(0, len(answer.rows) - (one.query.limit or limit))
         queries = [one.query.wire() for one in permitted]
         return SourceResult(
-            items=tuple(_first_rows(tables, most)),
+            items=tuple(first_rows(tables, most)),
             total=total,
             total_is="at_least" if at_least else "exact",
             dsl=queries[0] if len(queries) == 1 else {"queries": queries},
@@ -465,18 +491,6 @@ def _reads_of(reading: ModelReading) -> Reads:
 def _has_records(answer: QueryResult, checked: CheckedQuery) -> bool:
     """Return whether a record matched; a row of aggregates over no records does not count."""
     return any(row.get(ROWS, 1) if checked.clean.computed else True for row in answer.rows)
-
-
-def _first_rows(tables: Sequence[list[Item]], limit: int) -> Iterator[Item]:
-    """Yield the rows of all tables, the table with the best row first: of each as many of its first
-    rows as are among the best `limit` of all."""
-    best = sorted(
-        ((item.score, -at) for at, rows in enumerate(tables) for item in rows), reverse=True
-    )
-    counts = Counter(-at for _, at in best[:limit])
-    by_best = sorted(counts, key=lambda at: -max(item.score for item in tables[at]))
-    for at in by_best:
-        yield from tables[at][: counts[at]]
 
 
 def _record_sql(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:

@@ -16,7 +16,8 @@ so that the query's order survives a sort by score:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from groundhook.core.types.query_language import (
@@ -94,6 +95,18 @@ def tabulated(
         item.model_copy(update={"row": Row(table=table, cells=tuple(texts))})
         for item, texts in zip(items, cells, strict=True)
     ]
+
+
+def first_rows(tables: Sequence[list[Item]], limit: int) -> Iterator[Item]:
+    """Yield the rows of several tables, that with the best row first: of each as many of its first
+    rows as are among the best `limit` of all."""
+    best = sorted(
+        ((item.score, -at) for at, rows in enumerate(tables) for item in rows), reverse=True
+    )
+    counts = Counter(-at for _, at in best[:limit])
+    by_best = sorted(counts, key=lambda at: -max(item.score for item in tables[at]))
+    for at in by_best:
+        yield from tables[at][: counts[at]]
 
 
 # ------------------------------------------------------------------------------------------ records

@@ -22,12 +22,21 @@ from groundhook.core.error_events import error_events
 from groundhook.core.errors import HostError
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.types.chats import KeptCitation
-from groundhook.core.types.events import Event, Failed, Trace, TraceNode, Warned
+from groundhook.core.types.events import (
+    Event,
+    Failed,
+    SearchComplete,
+    Trace,
+    TraceNode,
+    Warned,
+)
+from groundhook.core.types.search import OtherReading
 from groundhook.host.app.host import Host
 from groundhook.host.cli.prompt import Lines
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
 from groundhook.host.output.dialects.kept import events_of, kept
+from groundhook.host.output.flow import one_line
 
 if TYPE_CHECKING:
     from groundhook.host.app.open_chat import OpenChat
@@ -69,6 +78,7 @@ class TerminalConversation:
         self._sending = {**(overrides or {}), "options": options}
         self._trace = trace
         self._last: Sequence[Event] = ()
+        self._readings: Sequence[OtherReading] = ()  # of the last question, to choose from
         self._turn: tuple[anyio.CancelScope, OpenChat] | None = None  # under way
 
     async def run(self, *, create: bool = False) -> None:
@@ -94,7 +104,7 @@ class TerminalConversation:
                 break
             if text == "/new":
                 chat = await self._open_chat(None)
-                self._last = ()
+                self._last, self._readings = (), ()
                 if typed:
                     self._report.show(Text("A new conversation begins.", "dim"))
             elif text.partition(" ")[0] in DECISIONS:
@@ -103,7 +113,7 @@ class TerminalConversation:
             elif text in COMMANDS or (typed and text.startswith("/") and text[1:].isalpha()):
                 self._run_command(text)
             elif text:
-                await self._answer(chat, text)
+                await self._answer(chat, self._chosen(text))
                 if typed:
                     self._report.show("")
         if typed and chat.is_kept:
@@ -145,6 +155,25 @@ class TerminalConversation:
     async def _answer(self, chat: OpenChat, text: str) -> None:
         await self._run_turn(chat, chat.send(text, **self._sending))
 
+    def _chosen(self, text: str) -> str:
+        """Return the reading that a number chooses, else the text."""
+        if text.isdecimal() and 1 <= int(text[:9]) <= len(self._readings):
+            return self._readings[int(text) - 1].read_as
+        return text
+
+    def _offer_readings(self) -> None:
+        """Show the readings of the last question with their numbers."""
+        ends = [each for each in self._last if isinstance(each, SearchComplete)]
+        self._readings = [reading for each in ends for reading in each.readings]
+        if self._report.json:
+            return
+        for number, each in enumerate(self._readings, 1):
+            count = "" if each.total is None else f" ({each.total})"
+            shown = Text.assemble((f"  {number}  ", "cyan"), f"{one_line(each.read_as)}{count}")
+            self._report.show(shown)
+        if self._readings:
+            self._report.show(Text("a number chooses how the question is meant", "dim"))
+
     async def _run_turn(self, chat: OpenChat, turn: AbstractAsyncContextManager[Any]) -> None:
         events: list[Event] = []
         try:
@@ -160,6 +189,7 @@ class TerminalConversation:
         finally:
             self._turn = None
         self._last = events
+        self._offer_readings()
         if any(event.type == "approval_required" for event in events):
             hint = "/approve runs it, /refuse does not; anything else goes on without it"
             self._report.show(Text(hint, "dim"))

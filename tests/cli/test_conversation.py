@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tests.cli.conftest import COMMAND, ENVIRONMENT
+from tests.cli.conftest import COMMAND, ENVIRONMENT, run_in
 
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>])|\r")
 PATIENCE = 40  # seconds; the test's own deadline is the bound
@@ -149,6 +149,34 @@ def test_a_conversation_in_a_terminal(shop: Path) -> None:
         screen.until("›", after=place + 1)
         screen.type("\x04")
         assert screen.ended() == 0
+
+
+def test_a_number_chooses_one_of_several_readings(shop: Path) -> None:
+    for model, column in (("album", "title"), ("artist", "name")):
+        columns = [{"name": "id", "type": "ID"}, {"name": column, "type": "string"}]
+        rows = [{"id": 1, column: "Iron Maiden"}, {"id": 2, column: "Queen"}]
+        spec = {"name": model.title(), "table": {"name": model}, "columns": columns, "values": rows}
+        (shop / f"models/{model}.mod.yao").write_text(json.dumps(spec), encoding="utf-8")
+    package = {
+        "connector": "extractive",
+        "db": {"models": ["album", "artist"]},
+        "search": {"db": True},
+    }
+    (shop / "assistants/shop/package.yao").write_text(json.dumps(package), encoding="utf-8")
+    run_in(shop, "db", "load")
+    with terminal(shop, "chat", "shop") as screen:
+        screen.until("›")
+        place = screen.ask("Iron Maiden", "a number chooses how the question is meant")
+        offered = re.findall(r"^  (\d)  (\w+) where \w+ = Iron Maiden \(1\)", screen.text, re.M)
+        assert [number for number, _ in offered] == ["1", "2"]
+        screen.ask("2", f"{offered[1][1]} where")
+        assert "Found 1 result" in screen.text[place:]
+        screen.ask("7", 'Searching "7"')  # there is nothing to choose from any more
+        screen.type("\x04")
+        assert screen.ended() == 0
+    piped = run_in(shop, "chat", "shop", "--json", stdin="Iron Maiden\n1\n")
+    totals = [each["total"] for each in piped.lines if each["type"] == "search_complete"]
+    assert totals == [0, 1]
 
 
 def test_ctrl_c_stops_the_answer_and_not_the_program(shop: Path) -> None:

@@ -27,7 +27,7 @@ from groundhook.core.types.events import (
     StreamStart,
     Text,
 )
-from groundhook.core.types.search import Item
+from groundhook.core.types.search import Item, OtherReading
 from groundhook.host.output.dialects.ag_ui import AGUI
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.ending import ending
@@ -321,6 +321,30 @@ def test_the_thoughts_of_a_model_are_no_part_of_the_answer() -> None:
     message = whole["choices"][0]["message"]
     assert (message["content"], message["reasoning_content"]) == ("Tea", "Hm, tea.")
     assert whole["groundhook"] == {"grounded": False}
+
+
+def test_the_readings_of_a_question_are_named_behind_the_answer() -> None:
+    readings = (OtherReading(read_as="oils for bread", total=2), OtherReading(read_as="all oils"))
+    events: list[Event] = [
+        StreamStart(assistant_id="tea"),
+        SearchStart(search_id="s1", source="auto", search_type="db", query="oils"),
+        SearchComplete(
+            search_id="s1", total=0, duration_ms=1, readings=readings, explanation="Which oils?"
+        ),
+        StreamEnd(content="", certainty="none"),
+    ]
+    asked = {
+        "grounded": None,
+        "certainty": "none",
+        "explanation": "Which oils?",
+        "readings": [
+            {"read_as": "oils for bread", "total": 2},
+            {"read_as": "all oils", "total": None},
+        ],
+    }
+    pieces = run(chat(), seen(events))
+    assert completion(pieces)["groundhook"] == asked
+    assert [piece.data["groundhook"] for piece in pieces if "groundhook" in piece.data] == [asked]
 
 
 def test_a_status_counts_what_was_found_and_a_failure_is_one() -> None:

@@ -36,7 +36,7 @@ from groundhook.core.types.events import (
     Trace,
     Warned,
 )
-from groundhook.core.types.search import Item
+from groundhook.core.types.search import Item, SearchAccount
 from groundhook.core.types.turn import Usage
 from groundhook.host.output.dialects import literal, openwebui
 from groundhook.host.output.dialects.fold import ClientMessage
@@ -86,6 +86,7 @@ class Sent:
     finish: str = ""
     failed: bool = False
     literal: Literal = Literal()
+    asked: SearchAccount | None = None  # of the last search with several readings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +123,8 @@ class OpenAIChat:
             case StreamStart():
                 return self._begun(state)
             case SearchStart() | SearchFound() | SearchComplete() | ToolStart() | ToolResult():
+                if isinstance(event, SearchComplete) and event.readings:
+                    state = replace(state, asked=event.account)
                 return self._status(state, event) if self.events else (state, ())
             case Text():
                 return self._text(state, event.delta)
@@ -285,7 +288,7 @@ class OpenAIChat:
             calls = [{"index": n, **call} for n, call in enumerate(event.tool_calls)]
             pieces.append(self._chunk({"tool_calls": calls}))
         last = self._chunk({}, finish)
-        pieces.append(ClientMessage({**last.data, "groundhook": judgement(event)}))
+        pieces.append(ClientMessage({**last.data, "groundhook": judgement(event, state.asked)}))
         if self.usage:
             pieces.append(
                 ClientMessage({**self._base(), "choices": [], "usage": tokens(event.usage)})
@@ -310,13 +313,16 @@ class OpenAIChat:
         return ClientMessage({**self._base(), "choices": [choice], "event": event})
 
 
-def judgement(event: StreamEnd) -> dict[str, Any]:
-    """Return what the host says of the answer, for the key `groundhook` of clients that read it."""
+def judgement(event: StreamEnd, asked: SearchAccount | None) -> dict[str, Any]:
+    """Return what the host says of the answer, for the key `groundhook` of clients that read it;
+    `asked` are the readings of a question, whose sentences choose one when they are sent."""
     judged = event.model_dump(
         mode="json", include={"certainty"}, exclude_none=True, exclude_defaults=True
     )
     if event.claims != Claims():
         judged["claims"] = event.claims.model_dump()
+    if asked is not None:
+        judged |= asked.model_dump(mode="json", include={"readings", "explanation"})
     return {"grounded": event.grounded, **judged}
 
 

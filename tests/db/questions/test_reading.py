@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from groundhook.core.types.turn import Identity
 from tests.db.conftest import Shop
 from tests.db.questions.conftest import MODELS
 
@@ -143,6 +144,23 @@ async def test_readings_with_different_results_are_both_named_and_none_is_chosen
         ("Album where Title = Iron Maiden", 1),
         ("Artist where Name = Iron Maiden", 1),
     }
+
+
+async def test_the_sentence_of_a_reading_chooses_it_for_whom_it_was_named_to(
+    records: Shop,
+) -> None:
+    ann, bob = Identity(user_id="ann"), Identity(user_id="bob")
+    asked = await records.search("albums with more than 8 tracks", *EVERY, identity=ann)
+    counted, planned = sorted(each.read_as for each in asked.account.readings)[::-1]
+    for sentence, total in ((counted, 0), (planned, 2)):
+        chosen = await records.search(f" {sentence}\n", *EVERY, identity=ann)
+        assert (chosen.account.certainty, chosen.account.read_as) == ("sure", sentence)
+        assert chosen.total == total
+    other = await records.search(counted, *EVERY, identity=bob)
+    assert (other.items, other.account.read_as) == ((), "")
+    # A model that is not searched stays out of it.
+    without = await records.search(planned, "artist", identity=ann)
+    assert (without.items, without.account.certainty) == ((), "none")
 
 
 async def test_a_number_of_related_records_that_a_field_may_have_is_read_both_ways(
