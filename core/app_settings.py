@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from groundhook.core.types.base import Value, defaults_of
-from groundhook.core.types.serialisation import Headers, WebAddress
+from groundhook.core.types.serialisation import DeclaredHost, Headers, WebAddress
 
 
 class DatabaseSettings(Value):
@@ -214,6 +214,35 @@ class TurnsSettings(Value):
     )
 
 
+class AttachmentSettings(Value):
+    """Files that messages bring: how they are read, and what one person may keep."""
+
+    file_mb: float = Field(default=20, gt=0, le=500, description="Largest file, in MB")
+    files: int = Field(default=10, ge=0, le=100, description="Most files of one message")
+    timeout_ms: int = Field(default=30000, ge=1, description="Longest time to read one file")
+    whole_characters: int = Field(
+        default=12000,
+        ge=0,
+        description=(
+            "Text of files together that the model gets whole, the newest first; longer ones are"
+            " searched for the question"
+        ),
+    )
+    passages: int = Field(
+        default=6, ge=1, le=50, description="Passages of a searched file that the model gets"
+    )
+    hosts: tuple[DeclaredHost, ...] = Field(
+        default=("*",),
+        description="Hosts of files that are given by address; `*`: any public host; empty: none",
+    )
+    person_files: int = Field(
+        default=500, ge=0, description="Most files in the kept chats of one person"
+    )
+    person_mb: float = Field(
+        default=200, ge=0, description="Files in the kept chats of one person together, in MB"
+    )
+
+
 class TraceExportSettings(Value):
     """The service to which the traces of turns and tool calls are sent."""
 
@@ -254,6 +283,7 @@ class AppKeys(Value):
     )
     memory: MemorySettings = defaults_of(MemorySettings)
     store: StoreSettings = defaults_of(StoreSettings)
+    attachments: AttachmentSettings = defaults_of(AttachmentSettings)
     state: str = Field(
         default=".groundhook",
         min_length=1,

@@ -117,7 +117,7 @@ class Host:
             trial = trial_of(trial, self.app.package(assistant_id))
         request = Request(
             assistant_id=assistant_id,
-            messages=conversation(messages, self.app.settings.turns),
+            messages=conversation(messages, self.app.settings.turns, self.app.settings.attachments),
             options=turn_options(search, connector, options),
             identity=validated(Identity, identity or {}, "identity"),
             contract=contract,

@@ -37,9 +37,10 @@ from groundhook.core.ports import (
     Embedder,
     Handler,
 )
-from groundhook.core.readers.pool import TextReaders, open_readers
+from groundhook.core.readers.pool import ReaderPool, TextReaders, open_readers
 from groundhook.core.registry import Deferred
 from groundhook.core.trace import Export
+from groundhook.core.types.attached import AttachedReader
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.types.search import SearchType
 from groundhook.core.types.tools import Tool
@@ -48,7 +49,7 @@ from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared_embedders
 from groundhook.host.app.connectors import Connectors
 from groundhook.host.app.host import Host
-from groundhook.host.app.parts import RERANKER, make_part, named_tool
+from groundhook.host.app.parts import RERANKER, make_part, named_reader, named_tool
 from groundhook.host.app.plugins import (
     HOST,
     PORT_VERSION,
@@ -159,6 +160,7 @@ async def open_host(
             documents=opened,
             records=opened,
             texts=TextReaders(readers, markdown_of),
+            attachments=cache(partial(_make_attached_reader, readers, registry)),
             memory=memory,
             web_clients=web_clients,
             connectors=Connectors(app, context, connectors or {}),
@@ -180,6 +182,16 @@ async def open_host(
         if tune_gc:
             stack.enter_context(frozen_heap())
         yield Host(runtime=runtime, sources=opened, plugins=registry, turns=turns, open_chats=chats)
+
+
+def _make_attached_reader(pool: ReaderPool, plugins: Plugins) -> AttachedReader:
+    # Imported here because most turns have no files.
+    from groundhook.handlers.kb.attached import AttachedFiles
+
+    readers = plugins.readers
+    return AttachedFiles(
+        pool, {name: named_reader(readers.part(name), read) for name, read in readers.items()}
+    )
 
 
 @asynccontextmanager

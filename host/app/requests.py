@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
 
-from groundhook.core.app_settings import TurnsSettings
+from groundhook.core.app_settings import AttachmentSettings, TurnsSettings
 from groundhook.core.errors import UsageError
+from groundhook.core.types.attached import FILES, LONGEST_NAME, attached_part, data_url
 from groundhook.core.types.base import dotted, validate_known, validation_problems, well_formed
 from groundhook.core.types.turn import Message, TurnOptions, is_media
 
 USUAL_LIMITS = TurnsSettings()
+USUAL_ATTACHMENTS = AttachmentSettings()
 
 
 def turn_options(
@@ -34,10 +37,13 @@ def turn_options(
 
 
 def conversation(
-    messages: str | Sequence[Message | Mapping[str, Any]], limits: TurnsSettings = USUAL_LIMITS
+    messages: str | Sequence[Message | Mapping[str, Any]],
+    limits: TurnsSettings = USUAL_LIMITS,
+    attachments: AttachmentSettings = USUAL_ATTACHMENTS,
 ) -> tuple[Message, ...]:
-    """Return messages from text, mappings or messages, or from a single one of them. Raises
-    UsageError, also above `limits`: reading megabytes would delay every other turn."""
+    """Return messages from text, mappings or messages, or from a single one of them. Bytes of a
+    file become a data URL. Raises UsageError, also above `limits`: reading megabytes would delay
+    every other turn."""
     raw: Any = {"role": "user", "content": messages} if isinstance(messages, str) else messages
     every = raw if isinstance(raw, (list, tuple)) else [raw]
     if len(every) > limits.messages:
@@ -55,9 +61,52 @@ def conversation(
             f" {limits.characters}",
             hint="shorten them, or raise turns.characters in agent/agent.yml",
         )
-    return tuple(
-        validated(Message, message, f"messages[{index}]") for index, message in enumerate(every)
+    made = tuple(
+        validated(Message, _without_bytes(message), f"messages[{index}]")
+        for index, message in enumerate(every)
     )
+    for index, message in enumerate(made):
+        _check_files(message, index, attachments)
+    return made
+
+
+def _without_bytes(message: Any) -> Any:
+    """Return a message with a data URL in place of the bytes of each file (`file_data`)."""
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(content, (list, tuple)):
+        return message
+    return {**message, "content": [_part_without_bytes(part) for part in content]}
+
+
+def _part_without_bytes(part: Any) -> Any:
+    file = part.get("file") if isinstance(part, Mapping) else None
+    if not isinstance(file, Mapping):
+        return part
+    data = file.get("file_data")
+    if part.get("type") not in FILES or not isinstance(data, (bytes, bytearray)):
+        return part
+    url = data_url(bytes(data), str(file.get("media_type") or ""))
+    return {**part, "file": {**file, "file_data": url}}
+
+
+def _check_files(message: Message, index: int, limits: AttachmentSettings) -> None:
+    """Raise UsageError for too many or too large files; base64 is a third longer than a file."""
+    parts = message.content if isinstance(message.content, list) else ()
+    files = []
+    for part in parts:
+        with suppress(UsageError):  # one that is malformed is a warning of the turn
+            files += [file] if (file := attached_part(part)) else []
+    if len(files) > limits.files:
+        raise UsageError(
+            f"messages[{index}] has {len(files)} files, more than the limit of {limits.files}",
+            hint="attachments.files in agent/agent.yml",
+        )
+    for file in files:
+        if len(file.data_url) * 3 / 4 > limits.file_mb * 1024 * 1024 + LONGEST_NAME:
+            raise UsageError(
+                f"messages[{index}]: the file {file.name!r} is larger than {limits.file_mb:g} MB",
+                hint="attachments.file_mb in agent/agent.yml",
+            )
 
 
 def _count_characters(value: Any) -> int:

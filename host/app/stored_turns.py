@@ -78,7 +78,9 @@ class StoredTurns:
         runtime = self.runtime()
         asked = Request(
             assistant_id=assistant_id,
-            messages=conversation(messages, runtime.app.settings.turns),
+            messages=conversation(
+                messages, runtime.app.settings.turns, runtime.app.settings.attachments
+            ),
             options=options,
             identity=identity,
             contract=contract,

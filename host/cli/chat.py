@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -44,6 +44,13 @@ from groundhook.host.cli.view import View
 @options.message_options
 @options.clock
 @click.option(
+    "--attach",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    multiple=True,
+    help="Attach a file to MESSAGE, or to the first question; repeat it for several.",
+)
+@click.option(
     "--trace",
     is_flag=True,
     help="Show the steps of the turn, their times, and its warnings at the end.",
@@ -61,6 +68,7 @@ def command(
     locale: str | None,
     metadata: dict[str, Any] | None,
     now: datetime | None,
+    attach: tuple[Path, ...],
     trace: bool,
     as_json: bool,
     debug: bool,
@@ -83,9 +91,12 @@ def command(
             if chat is not None:
                 await _refuse_other_owner(host, tenant, user, chat)
             if message is None:
-                failed = await _converse(host, assistant, report, asking, overrides, trace=trace)
+                failed = await _converse(
+                    host, assistant, report, asking, overrides, attach=attach, trace=trace
+                )
             else:
-                turn = await _turn(host, assistant, message, asking, overrides)
+                question = options.with_files(message, attach)
+                turn = await _turn(host, assistant, question, asking, overrides)
                 failed = await _show(turn, report, trace=trace)
         return FAILED if failed else 0
 
@@ -127,7 +138,7 @@ async def _show(
 async def _turn(
     host: Host,
     assistant: str,
-    message: str,
+    question: str | list[dict[str, Any]],
     asking: Mapping[str, Any],
     overrides: Mapping[str, Any],
 ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
@@ -139,8 +150,9 @@ async def _turn(
             async with host.chat(assistant, identity=asking["identity"], chat_id=id) as chat:
                 options = {**asking["options"]}
                 del options["chat_id"]
-                return chat.send(message, **overrides, options=options)
-    return host.stream(assistant, message, **overrides, **asking)
+                return chat.send(question, **overrides, options=options)
+    messages = question if isinstance(question, str) else [{"role": "user", "content": question}]
+    return host.stream(assistant, messages, **overrides, **asking)
 
 
 async def _converse(
@@ -150,6 +162,7 @@ async def _converse(
     asking: Mapping[str, Any],
     overrides: Mapping[str, Any],
     *,
+    attach: Sequence[Path],
     trace: bool,
 ) -> bool:
     """Hold a conversation and return whether a turn of it has failed."""
@@ -159,7 +172,14 @@ async def _converse(
 
     lines = opened_lines(host.app.state / "questions", list(COMMANDS), json=report.json)
     conversation = TerminalConversation(
-        host, assistant, lines, report, asking=asking, overrides=overrides, trace=trace
+        host,
+        assistant,
+        lines,
+        report,
+        asking=asking,
+        overrides=overrides,
+        attach=attach,
+        trace=trace,
     )
     await conversation.run()
     return conversation.failed

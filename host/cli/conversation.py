@@ -11,6 +11,7 @@ import difflib
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -32,6 +33,7 @@ from groundhook.core.types.events import (
 )
 from groundhook.core.types.search import OtherReading
 from groundhook.host.app.host import Host
+from groundhook.host.cli.options import with_files
 from groundhook.host.cli.prompt import Lines
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.view import View
@@ -67,6 +69,7 @@ class TerminalConversation:
         *,
         asking: Mapping[str, Any],
         overrides: Mapping[str, Any] | None = None,
+        attach: Sequence[Path] = (),
         trace: bool = False,
     ) -> None:
         self.failed = False
@@ -76,6 +79,7 @@ class TerminalConversation:
         self._chat_id: str | None = asking["options"].get("chat_id")
         options = {name: value for name, value in asking["options"].items() if name != "chat_id"}
         self._sending = {**(overrides or {}), "options": options}
+        self._attach = attach  # files of the first question
         self._trace = trace
         self._last: Sequence[Event] = ()
         self._readings: Sequence[OtherReading] = ()  # of the last question, to choose from
@@ -153,7 +157,8 @@ class TerminalConversation:
         )
 
     async def _answer(self, chat: OpenChat, text: str) -> None:
-        await self._run_turn(chat, chat.send(text, **self._sending))
+        attach, self._attach = self._attach, ()
+        await self._run_turn(chat, chat.send(with_files(text, attach), **self._sending))
 
     def _chosen(self, text: str) -> str:
         """Return the reading that a number chooses, else the text."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import mimetypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from groundhook.core.errors import UsageError
 from groundhook.core.json_text import DEEPEST, NestedTooDeeply, NotJson, read_json
 from groundhook.core.types.serialisation import is_language_tag, no_language_tag
 
@@ -176,3 +178,26 @@ def request_arguments(
     given = {"chat_id": chat, "locale": locale, "metadata": metadata}
     options = {name: value for name, value in given.items() if value is not None}
     return {"identity": identity(user=user, team=team, tenant=tenant), "options": options}
+
+
+def with_files(text: str, files: Sequence[Path]) -> str | list[dict[str, Any]]:
+    """Return a question with files as its parts; the text alone without files. Raises
+    UsageError for a file that cannot be read."""
+    if not files:
+        return text
+    return [{"type": "text", "text": text}, *map(_file_part, files)]
+
+
+def _file_part(path: Path) -> dict[str, Any]:
+    # Imported here because most commands attach nothing.
+    from groundhook.core.types.attached import data_url
+
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise UsageError(f"{str(path)!r} cannot be read: {exc.strerror or exc}") from exc
+    kind = mimetypes.guess_type(path.name)[0] or ""
+    content = data_url(data, kind)
+    if kind.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": content}}
+    return {"type": "file", "file": {"filename": path.name, "file_data": content}}

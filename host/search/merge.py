@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from groundhook.core.ports import Ranked
 from groundhook.core.settings import WeightSettings
+from groundhook.core.types.attached import is_attached
 from groundhook.core.types.search import Extent, Item, Origin, OtherPlace, SearchResult, Sentences
 from groundhook.core.types.tables import table_lines
 
@@ -261,15 +262,20 @@ def apply_ranking(pooled: Pool, ranking: Sequence[Ranked]) -> Pool:
 
 def cut(pooled: Pool, top_k: int) -> Pool:
     """Return the pool with the best `top_k` entries, of which a table is one. The rest is dropped
-    with its reason, but no table: passages never take the place of rows."""
+    with its reason, but no table and no part of a file that the user attached: passages never take
+    their place."""
     ranked = list(enumerate(pooled.entries))
-    kept = tuple(entry for rank, entry in ranked if rank < top_k or entry.rows)
+    kept = tuple(entry for rank, entry in ranked if rank < top_k or _stays(entry))
     beyond = tuple(
         entry._replace(dropped=f"beyond the best {top_k}")
         for rank, entry in ranked
-        if rank >= top_k and not entry.rows
+        if rank >= top_k and not _stays(entry)
     )
     return Pool(kept, pooled.dropped + beyond)
+
+
+def _stays(entry: PoolEntry) -> bool:
+    return bool(entry.rows) or is_attached(entry.item)
 
 
 def _units(items: Sequence[Item]) -> list[tuple[int, tuple[Item, ...]]]:

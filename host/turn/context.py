@@ -25,6 +25,7 @@ from groundhook.core.readers.pool import TextReaders
 from groundhook.core.settings import BY_CONNECTOR, Settings
 from groundhook.core.tool_ports import Collections, ModelReply
 from groundhook.core.trace import Export
+from groundhook.core.types.attached import AttachedReader
 from groundhook.core.types.connector_spec import EXTRACTIVE, SCRIPTED
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
@@ -84,6 +85,7 @@ class Runtime:
     documents: Documents
     records: Records
     texts: TextReaders
+    attachments: Callable[[], AttachedReader]
     memory: Memory
     web_clients: WebClients
     connectors: Callable[[str], Connector]

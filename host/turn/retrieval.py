@@ -15,6 +15,7 @@ from groundhook.core.language.phrases import pleasantry
 from groundhook.core.ports import SourceResult
 from groundhook.core.settings import DISABLED
 from groundhook.core.trace import span
+from groundhook.core.types.attached import AttachedPart, is_attached
 from groundhook.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
 from groundhook.core.types.search import Origin, SearchRequest, SearchResult, SourceType
 from groundhook.core.types.servers import parse_listed
@@ -38,13 +39,14 @@ _Job = Callable[[], Awaitable[SearchResult]]
 
 async def search_user_data(run: AssistantRun, data: UserData) -> None:
     """Search the sources that the message refers to. A source that cannot be read is a warning."""
-    for problem in data.problems:
+    for problem in (*data.problems, *run.files.problems):
         await run.warn(problem)
     jobs: list[_Job] = [
         *(partial(run.searcher.search, request, "user") for request in data.searches),
         *(partial(_read_document, run, reference) for reference in data.documents),
         *(partial(_read_resource, run, reference, "user") for reference in data.resources),
         *(partial(_request_api, run, reference) for reference in data.apis),
+        *(partial(_read_attached, run, part) for part in run.files.parts),
     ]
     if jobs:
         with span("user_data", sources=len(jobs)):
@@ -82,7 +84,14 @@ def _decide(run: AssistantRun, requested: bool | None, created: CreateReturn | N
     forced = requested or (created is not None and created.search)
     if not forced and pleasantry(run.question):
         return Plan(reason="the message is only a greeting or thanks")
-    user_results = sum(len(result.items) for result in run.results if result.source == "user")
+    # A file that the user attached is context of the question, and answers it rarely: the number
+    # of its passages says nothing about whether a search is needed.
+    user_results = sum(
+        not is_attached(item)
+        for result in run.results
+        if result.source == "user"
+        for item in result.items
+    )
     # `searchable` makes the web source, so only where it matters.
     usable = run.searchable if forced else ()
     return plan(requested, created, run.settings, user_results, usable)
@@ -150,6 +159,16 @@ async def _read_resource(
 
     name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri
     return await _read_whole(run, _Reading("resource", name, name, "kb", source), read)
+
+
+async def _read_attached(run: AssistantRun, part: AttachedPart) -> SearchResult:
+    """Read a file of the user's messages, which has a deadline of its own."""
+
+    async def read() -> SourceResult:
+        return await run.files.passages(part, run.question, run.searcher.scope.warn)
+
+    reading = _Reading("file", part.name, part.name, "kb", "user", own_deadline=True)
+    return await _read_whole(run, reading, read)
 
 
 async def _request_api(run: AssistantRun, reference: ApiReference) -> SearchResult:

@@ -30,6 +30,7 @@ from groundhook.host.search.searcher import Searcher
 from groundhook.host.tools.chosen import ChosenTools
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.answer import GrowingAnswer
+from groundhook.host.turn.attachments import TurnFiles
 from groundhook.host.turn.content import question_of
 from groundhook.host.turn.context import (
     CallAssistant,
@@ -78,6 +79,7 @@ class AssistantRun:
     call_assistant: CallAssistant
     call_script: CallScript
     context: RunContext  # for turns that this one calls
+    files: TurnFiles  # that the user's messages bring
     returned: NextReturn | None = None  # the result of the Next hook
     model_failure: str = ""  # set once its error event is sent
     results: list[SearchResult] = field(default_factory=list)
@@ -157,6 +159,12 @@ class AssistantRun:
             call_assistant=call_assistant,
             call_script=call_script,
             context=own,
+            files=TurnFiles.of(
+                request.messages,
+                runtime.attachments,
+                runtime.web_clients,
+                runtime.app.settings.attachments,
+            ),
         )
 
     def adopt(self, created: CreateReturn) -> None:

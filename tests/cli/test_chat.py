@@ -46,6 +46,30 @@ def test_json_is_one_event_to_a_line_and_nothing_else(groundhook: Groundhook) ->
     assert [cited["verdict"] for cited in ran.lines[-1]["citations"]] == ["ok", "unknown"]
 
 
+def test_an_attached_file_is_read_and_cited(groundhook: Groundhook, tmp_path: Path) -> None:
+    lease = tmp_path / "lease.md"
+    lease.write_text("# Notice\n\nThe notice period is three months.\n")
+    ran = groundhook(
+        "chat", "shop", "How long is the notice period?", "--attach", str(lease), "--no-search",
+        "--connector", "extractive",
+    )  # fmt: skip
+    assert (ran.code, ran.err) == (0, "")
+    assert "The notice period is three months. #ref:" in ran.out
+    assert "lease.md › Notice" in ran.out
+
+
+def test_an_attached_file_belongs_to_the_first_question_of_a_conversation(
+    groundhook: Groundhook, tmp_path: Path
+) -> None:
+    lease = tmp_path / "lease.md"
+    lease.write_text("# Notice\n\nThe notice period is three months.\n")
+    ran = groundhook(
+        "chat", "shop", "--attach", str(lease), "--no-search", "--connector", "extractive",
+        stdin="How long is the notice period?\nWho signs the notice?\n",
+    )  # fmt: skip
+    assert "The notice period is three months. #ref:" in ran.out
+
+
 def test_two_turns_with_the_same_question_cite_the_same_ids(groundhook: Groundhook) -> None:
     first, second = (
         groundhook("chat", "shop", "products cheaper than 10", "--json") for _ in range(2)

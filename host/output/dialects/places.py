@@ -10,6 +10,7 @@ import re
 from typing import TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
+from groundhook.core.types.attached import COLLECTION
 from groundhook.core.types.events import CitationSeen, Cited, Event, SearchFound, StreamEnd
 from groundhook.core.types.search import Item
 
@@ -20,9 +21,12 @@ _Addressed = TypeVar("_Addressed", Item, Cited)
 
 
 def address(found: Item | Cited, public_url: str) -> str:
-    """Return the http(s) address of an item or citation, or "" without one: figures have none."""
+    """Return the http(s) address of an item or citation, or "" without one: figures and
+    files that the user attached have none."""
     if _is_web(found.url):
         return found.url
+    if found.type == "kb" and found.collection == COLLECTION:
+        return ""  # a file of the user's own, which no other reader may open
     base = f"{public_url.rstrip('/')}{SOURCES}"
     if found.type == "kb" and found.collection and found.document_id:
         extent = found.extent

@@ -124,7 +124,7 @@ def prompt_composer(
             default=len(conversation),
         )
         conversation = [*conversation[:last], *added, *conversation[last:]]
-    conversation = expanded(conversation, tooling.result_bytes)
+    conversation = run.files.noted(expanded(conversation, tooling.result_bytes))
     citation = run.settings.search.citation
     own = bool(added) and not citation.auto_inject_prompt
     kept = [entry for entry in pooled.entries if not (own and entry.source == "hook")]
