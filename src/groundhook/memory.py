@@ -35,12 +35,14 @@ class Preview(TypedDict):
 
 
 class WholeMemory(TypedDict):
-    """A memory as `fetch` returns it; `content` is exactly the text that was stored."""
+    """A memory as `fetch` returns it; `content` is exactly the text that was stored. `tags` is
+    empty where the collection does not declare the field."""
 
     id: int
     title: str
     preview: str
     content: str
+    tags: list[str]
 
 
 class ShelvedMemory(WholeMemory):

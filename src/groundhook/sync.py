@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from groundhook.host.app.opening import open_host as _open_host
+from groundhook.memory import Memory as _Memory
 
 if TYPE_CHECKING:
     from groundhook.core.problems import Problem
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     from groundhook.host.app.open_chat import ChatQuestion, OpenChat
     from groundhook.host.app.plugins import Plugin
     from groundhook.host.app.reload import Swap
+    from groundhook.memory import Preview, ShelvedMemory, WholeMemory
 
-__all__ = ["Chat", "Host", "open_host"]
+__all__ = ["Chat", "Host", "Memory", "open_host"]
 
 
 class Host:
@@ -235,6 +237,36 @@ class Chat:
         """Stop the turn that runs in this object, and return whether one was running. Call it from
         another thread than the one that reads the events."""
         return self._portal.call(self._chat.stop)
+
+
+class Memory:
+    """The memories of an identity. Its methods are those of `groundhook.memory.Memory`, and
+    block; the errors are the same."""
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        identity: Identity | Mapping[str, Any] | None = None,
+        toolkit: str = "memory",
+        assistant: str | None = None,
+    ) -> None:
+        self._memory = _Memory(host._host, identity=identity, toolkit=toolkit, assistant=assistant)
+        self._portal = host._portal
+
+    def search(self, query: str, collection: str, limit: int = 20) -> list[Preview]:
+        """Return at most `limit` (1-1,000) previews, best first, without contents; `[]` for an
+        unknown collection."""
+        return self._portal.call(self._memory.search, query, collection, limit)
+
+    def fetch(self, doc_id: int, collection: str) -> WholeMemory:
+        """Return a whole memory. Raises MemoryNotFound, which is a ValueError."""
+        return self._portal.call(self._memory.fetch, doc_id, collection)
+
+    def batch_fetch(self, doc_refs: Sequence[tuple[int, str]]) -> list[ShelvedMemory]:
+        """Return the whole memories of at most 1,000 references (id, collection), in their order.
+        Those that do not exist are omitted."""
+        return self._portal.call(self._memory.batch_fetch, doc_refs)
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class Summaries(Loopback):
                 "summaries": self.summaries[(index - 1) * size : index * size],
                 "totalPages": math.ceil(len(self.summaries) / size),
                 "totalRecords": len(self.summaries),
-                "currentPage": 1,
+                "currentPage": index,
             }
         )
 

@@ -152,7 +152,7 @@ def test_a_program_may_rely_on_these_names() -> None:
 def test_a_plug_in_may_rely_on_these_names() -> None:
     assert sorted(groundhook.plugins.__all__) == sorted(PLUGINS)
     assert all(hasattr(groundhook.plugins, name) for name in PLUGINS)
-    assert groundhook.sync.__all__ == ["Chat", "Host", "open_host"]
+    assert groundhook.sync.__all__ == ["Chat", "Host", "Memory", "open_host"]
 
 
 def test_a_program_with_memories_may_rely_on_these_names() -> None:

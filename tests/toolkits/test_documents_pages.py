@@ -22,15 +22,17 @@ __all__ = ["opened", "server"]  # fixtures of this module
 
 
 class Noted:
-    """A client that has one empty page, and notes the requests."""
+    """A client that has one empty page, and notes the requests. `says` is the page's number as the
+    API gives it."""
 
-    def __init__(self) -> None:
+    def __init__(self, says: Any = 1) -> None:
         self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.says = says
 
     async def request(self, method: str, url: str, **more: Any) -> WebAnswer:
         assert method == "GET"
         self.requests.append((url, more["query"]))
-        page = {"summaries": [], "totalPages": 0, "totalRecords": 0, "currentPage": 1}
+        page = {"summaries": [], "totalPages": 0, "totalRecords": 0, "currentPage": self.says}
         return WebAnswer(url=url, status=200, headers={}, body=json.dumps(page).encode())
 
 
@@ -73,6 +75,29 @@ async def test_what_is_out_of_range_is_refused_before_anything_is_requested(
     with pytest.raises(ValueError, match=r"needed|pages begin with 1"):
         await client(noted).page(member, **keys)
     assert noted.requests == []
+
+
+@pytest.mark.parametrize(("says", "read"), [(3, 3), (None, None), ("three", None), (True, None)])
+async def test_a_page_has_the_number_that_the_api_gives_and_is_read_without_one(
+    says: Any, read: int | None
+) -> None:
+    page = await client(Noted(says)).page("m", partner="p", index=3)
+    assert page.current_page == read
+
+
+async def test_the_trace_of_a_page_has_the_number_that_the_api_gives(
+    server: Summaries, opened: Opened
+) -> None:
+    server.summaries = [{"id": n, "content": f"About {n}."} for n in range(120)]
+    traced: list[Event] = []
+    async with opened() as host:
+        await search(host, events=traced.append)
+    pages = {
+        event.node.label: event.node.data["currentPage"]
+        for event in traced
+        if event.type == "trace" and event.node.type == "summaries_page" and event.node.duration_ms
+    }
+    assert pages == {"page 1": 1, "page 2": 2, "page 3": 3}
 
 
 async def test_no_more_than_four_pages_are_read_and_ranked_at_a_time(

@@ -137,7 +137,8 @@ async def test_a_collection_that_lacks_a_field_of_memories_is_named_with_what_to
 
 async def test_fetch_returns_the_whole_memory(host: Host) -> None:
     memory = await call(host, "fetch", {"doc_id": 1, "collection": "backend"})
-    assert set(memory) == {"id", "title", "preview", "content"}
+    assert set(memory) == {"id", "title", "preview", "content", "tags"}
+    assert memory["tags"] == ["rate-limiting", "redis"]
     assert memory["content"].endswith("a minute of generosity is cheaper than a second store.")
 
 
@@ -156,7 +157,9 @@ async def test_batch_fetch_returns_memories_of_several_collections(host: Host) -
         host, "batch_fetch", {"doc_refs": [[1, "backend"], {"doc_id": 31, "collection": "ops"}]}
     )
     assert [(one["id"], one["collection"]) for one in found] == [(1, "backend"), (31, "ops")]
-    assert all(set(one) == {"id", "collection", "title", "preview", "content"} for one in found)
+    keys = {"id", "collection", "title", "preview", "content", "tags"}
+    assert all(set(one) == keys for one in found)
+    assert found[0]["tags"] == ["rate-limiting", "redis"]
 
 
 async def test_batch_fetch_leaves_out_what_does_not_exist(host: Host) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from inspect import signature
+from pathlib import Path
 
 import pytest
 
 from groundhook import Host, NotPermitted, UsageError
+from groundhook import sync as blocking
 from groundhook.memory import Memory
 from tests.toolkits.conftest import OpenSample
 
@@ -70,3 +73,33 @@ async def test_tags_are_a_field_to_filter_by(host: Host) -> None:
     found = await host.search({**request, "collections": collections}, identity=partition)
     assert {item.document_id for item in found.items} >= {"3"}
     assert all("postgresql" in (item.data or {})["tags"] for item in found.items)
+
+
+def test_a_program_without_an_event_loop_reads_the_same_memories(
+    synchronised: Callable[[str], Path],
+) -> None:
+    with blocking.open_host(synchronised("memory")) as host:
+        memory = blocking.Memory(host, identity=RED)
+        previews = memory.search("rate limits", "backend", limit=2)
+        assert previews[0]["id"] == 1
+        assert len(previews) == 2
+        whole = memory.fetch(1, "backend")
+        assert whole["tags"] == ["rate-limiting", "redis"]
+        several = memory.batch_fetch([(31, "ops"), (404, "qa"), (1, "backend")])
+        assert [(one["id"], one["tags"] != []) for one in several] == [(31, True), (1, True)]
+        with pytest.raises(ValueError, match="404"):
+            memory.fetch(404, "backend")
+        with pytest.raises(ValueError, match="bakend"):
+            memory.fetch(1, "bakend")
+        with pytest.raises(UsageError, match="limit"):
+            memory.search("x", "backend", limit=0)
+        others = blocking.Memory(host, identity={"tenant_id": "acme", "team_id": "blue"})
+        assert all(each["id"] >= 36 for each in others.search("rate limits", "backend"))
+        with pytest.raises(NotPermitted, match="needs a team"):
+            blocking.Memory(host).search("x", "backend")
+
+
+@pytest.mark.parametrize("method", ["search", "fetch", "batch_fetch"])
+def test_both_classes_have_the_same_arguments_and_results(method: str) -> None:
+    ours, theirs = (signature(getattr(each, method)) for each in (blocking.Memory, Memory))
+    assert str(ours) == str(theirs)

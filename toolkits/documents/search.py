@@ -162,7 +162,11 @@ class _Search:
                     size=settings.page,
                 )
                 self.cache.put(key, page)
-            node.data |= {"count": len(page.summaries), "unusable": page.unusable}
+            node.data |= {
+                "count": len(page.summaries),
+                "unusable": page.unusable,
+                "currentPage": page.current_page,
+            }
         if page.unusable:
             await self.scope.warn(
                 "unusable_summaries",

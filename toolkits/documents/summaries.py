@@ -47,6 +47,11 @@ def _exact(id: Any) -> Any:
     return str(id) if isinstance(id, int) and not isinstance(id, bool) and abs(id) > EXACT else id
 
 
+def _number(value: Any) -> int | None:
+    """A page is worth as much without its number."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 class Summary(BaseModel):
     """One summary as the API gives it. Keys beside these are allowed."""
 
@@ -72,14 +77,18 @@ class Summary(BaseModel):
 
 
 class SummaryPage(BaseModel):
-    """One page of summaries. `currentPage` of the API is not trusted, and not read. `unusable` is
-    the number of summaries that were left out because they have no id."""
+    """One page of summaries. `current_page` is the page that the API says this is (None: it says
+    nothing usable); which pages are requested does not depend on it. `unusable` is the number of
+    summaries that were left out because they have no id."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 
     summaries: list[Summary]
     total_pages: int = Field(alias="totalPages", ge=0)
     total_records: int = Field(alias="totalRecords", ge=0)
+    current_page: Annotated[int | None, BeforeValidator(_number)] = Field(
+        default=None, alias="currentPage"
+    )
     unusable: int = 0
 
     @model_validator(mode="before")

@@ -126,6 +126,7 @@ class MemoryEngine:
             title=document.title,
             preview=documents.preview_in(document.fields, document.text),
             content=document.text,
+            tags=documents.values_in(document.fields, "tags"),
         )
         if arguments.links and self._settings.links:
             memory = MemoryWithLinks(
@@ -165,6 +166,7 @@ class MemoryEngine:
                     title=document.title,
                     preview=documents.preview_in(document.fields, document.text),
                     content=content,
+                    tags=documents.values_in(document.fields, "tags"),
                 )
             )
         answer = Memories(memories)

@@ -118,12 +118,14 @@ class LinkedMemory(BaseModel):
 
 
 class MemoryRecord(BaseModel):
-    """A whole memory; `content` is exactly what was stored."""
+    """A whole memory; `content` is exactly what was stored. `tags` is empty where the collection
+    does not declare the field."""
 
     id: int
     title: str
     preview: str
     content: str
+    tags: list[str]
     _collection: str = PrivateAttr(default="")
 
 
@@ -140,6 +142,7 @@ class ShelvedMemory(BaseModel):
     title: str
     preview: str
     content: str
+    tags: list[str]
 
 
 class Memories(RootModel[list[ShelvedMemory]]):
