@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from groundhook.core.types.collection_queries import CollectionMatch
 from groundhook.toolkits.memory.documents import document, links_of, preview_of
-from groundhook.toolkits.memory.engine import newest_first
+from groundhook.toolkits.memory.ordering import newest_first
 
 IDS = st.sampled_from("12345")
 

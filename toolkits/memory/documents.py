@@ -42,6 +42,25 @@ def parsed_link(link: str) -> tuple[str, str]:
     return name, id
 
 
+def turn_of(conversation: str, turn: int | None) -> str:
+    """Return the field `turn` of a memory that is a turn of a conversation, `chat 7:12`; "" of
+    another one."""
+    return f"{conversation}:{turn}" if conversation else ""
+
+
+def turns_beside(fields: Fields, width: int) -> list[str]:
+    """Return the field `turn` of the turns up to `width` before and after a memory's, in their
+    order; none of a memory that is no turn."""
+    found = []
+    for value in values_in(fields, "turn"):
+        conversation, _, number = value.rpartition(":")
+        place = int(number) if number.isascii() and number.isdigit() and len(number) <= 16 else -1
+        if conversation and place >= 0:
+            near = range(max(0, place - width), place + width + 1)
+            found += [f"{conversation}:{each}" for each in near if each != place]
+    return found
+
+
 def number_of(id: str) -> int | None:
     """Return the number of a memory from the id of its document; None for a document that is no
     memory, such as one that was put into the collection by other means."""
@@ -58,6 +77,7 @@ def document(
     tags: Sequence[str] = (),
     supersedes: Sequence[int] = (),
     written: datetime | None,
+    turn: str = "",
     tenant: str = "",
 ) -> CollectionDocument:
     """Return the document of a memory; a preview that is missing is made from the content, and
@@ -69,6 +89,7 @@ def document(
         "written": moment(written) if written else [],
         "supersedes": [str(old) for old in supersedes],
         "links": list(links_of(content)),
+        "turn": turn or [],
     }
     return CollectionDocument(
         id=str(id),

@@ -24,7 +24,8 @@ from groundhook.core.types.collection_queries import (
     CollectionMatch,
     CollectionQuery,
 )
-from groundhook.toolkits.memory import documents, notices
+from groundhook.toolkits.memory import documents, notices, ordering
+from groundhook.toolkits.memory.facts import split
 from groundhook.toolkits.memory.settings import MemoryToolkitSettings
 from groundhook.toolkits.memory.values import (
     ForgetArguments,
@@ -45,6 +46,7 @@ from groundhook.toolkits.memory.values import (
 )
 
 MOST_NAMING = 100  # memories that name or supersede others, read for one question
+MOST_WITH_TURNS, MOST_TURNS = 50, 1000  # first ones found that bring turns, and turns brought
 _TRIES = 5  # of finding an id that is free
 
 
@@ -62,7 +64,8 @@ class MemoryEngine:
 
     async def search(self, scope: ToolScope, arguments: MemorySearchArguments) -> Previews:
         """Return previews by falling score; no content. A newer memory comes before the one that it
-        supersedes. `[]` and a warning for an unknown collection."""
+        supersedes, and a turn of a conversation brings those beside it. `[]` and a warning for an
+        unknown collection."""
         collection = self._settings.collections.get(arguments.collection)
         if collection is None:
             await scope.warn("unknown_collection", self._unknown_collection(arguments.collection))
@@ -70,29 +73,29 @@ class MemoryEngine:
         written = (
             {"written": {"lte": documents.moment(arguments.as_of)}} if arguments.as_of else None
         )
-        answer = (
-            await scope.collections.find(
-                [
-                    CollectionQuery(
-                        collection=collection,
-                        text=arguments.query,
-                        filter=written,
-                        limit=arguments.limit or self._settings.limit,
-                        threshold=(
-                            self._settings.threshold
-                            if arguments.threshold is None
-                            else arguments.threshold
-                        ),
-                        owner=self._settings.owner,
-                    )
-                ]
-            )
-        )[0]
-        if not answer.matches:
+        limit = arguments.limit or self._settings.limit
+        given = arguments.threshold
+        threshold = self._settings.threshold if given is None else given
+        answers = await scope.collections.find(
+            [
+                CollectionQuery(
+                    collection=collection,
+                    text=text,
+                    filter=written,
+                    limit=limit,
+                    threshold=threshold,
+                    owner=self._settings.owner,
+                )
+                for text in await split(scope, self._settings.split, arguments.query)
+            ]
+        )
+        answer, matches = answers[0], ordering.joined([each.matches for each in answers])
+        if not matches:
             await notices.explain_nothing(
                 scope, self._settings, self._name, answer, filtered=bool(written)
             )
-        found = await notices.memories_of(scope, arguments.collection, answer.matches)
+        found = await notices.memories_of(scope, arguments.collection, matches)
+        found = (await self._with_turns_beside(scope, collection, found, written))[:limit]
         newer = await self._newer(scope, collection, found, written)
         previews = Previews(
             [
@@ -102,7 +105,7 @@ class MemoryEngine:
                     preview=documents.preview_in(match.fields, match.passage),
                     score=match.score,
                 )
-                for match in newest_first(found, newer)
+                for match in ordering.newest_first(found, newer)
             ]
         )
         previews._collection = arguments.collection
@@ -192,6 +195,7 @@ class MemoryEngine:
             tags=arguments.tags,
             supersedes=arguments.supersedes,
             written=scope.now(),
+            turn=documents.turn_of(arguments.conversation, arguments.turn),
         )
         report = await scope.collections.put(collection, [made], owner=self._settings.owner)
         if report.failed:
@@ -258,6 +262,40 @@ class MemoryEngine:
                 if collection := self._settings.collections.get(shelf):
                     group.start_soon(one, shelf, collection, [*ids])
         return found
+
+    async def _with_turns_beside(
+        self,
+        scope: ToolScope,
+        collection: str,
+        found: list[CollectionMatch],
+        written: Mapping[str, object] | None,
+    ) -> list[CollectionMatch]:
+        """Return what was found with the turns beside it, in one more request if there may be
+        any."""
+        width = self._settings.neighbours
+        turns = dict.fromkeys(
+            turn
+            for match in found[:MOST_WITH_TURNS]
+            for turn in documents.turns_beside(match.fields, width)
+        )
+        if not turns:
+            return found
+        with span("turns_beside", collection, asked=len(turns)) as node:
+            answers = await scope.collections.find(
+                [
+                    CollectionQuery(
+                        collection=collection,
+                        filter={"turn": [*turns], **(written or {})},
+                        limit=MOST_TURNS,
+                        owner=self._settings.owner,
+                    )
+                ]
+            )
+            beside = [
+                match for match in answers[0].matches if documents.number_of(match.id) is not None
+            ]
+            node.data["found"] = len(beside)
+        return ordering.with_turns_beside(found, beside, width)
 
     async def _newer(
         self,
@@ -338,23 +376,3 @@ class MemoryEngine:
             if not await scope.collections.get(collection, [str(id)], owner=self._settings.owner):
                 return id
         raise StorageError("no free id was found for a memory: is the clock set right?")
-
-
-def newest_first(
-    matches: Sequence[CollectionMatch], newer: Mapping[str, Sequence[str]]
-) -> list[CollectionMatch]:
-    """Return the matches with each one that supersedes another directly before it, if both were
-    found, and with its score: scores never rise along the list."""
-    by_id = {match.id: match for match in matches}
-    placed: dict[str, CollectionMatch] = {}
-
-    def place(match: CollectionMatch, score: float, above: tuple[str, ...]) -> None:
-        for id in newer.get(match.id, ()):
-            if id in by_id and id not in placed and id not in above:
-                place(by_id[id], max(score, by_id[id].score), (*above, match.id))
-        if match.id not in placed:
-            placed[match.id] = CollectionMatch(**{**vars(match), "score": score})
-
-    for match in matches:
-        place(match, match.score, ())
-    return [*placed.values()]

@@ -5,8 +5,9 @@ Reads memories from JSON Lines files for `groundhook tools sync`.
 
     {"id": 12, "collection": "backend", "title": "…", "content": "…", "team": "red"}
 
-`preview`, `tags`, `supersedes` and `written` (a date or time, which `as_of` needs) are optional;
-which of `tenant`, `team` and `user` a line needs follows from the toolkit's `owner`.
+`preview`, `tags`, `supersedes`, `written` (a date or time, which `as_of` needs), and `conversation`
+with `turn` (a whole number that counts its turns) are optional; which of
+`tenant`, `team` and `user` a line needs follows from the toolkit's `owner`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from groundhook.core.errors import ConfigError, Place, SourceMalformed, suggestion
 from groundhook.core.sync_source import ListedDocuments
@@ -32,6 +34,7 @@ from groundhook.toolkits.memory import documents
 from groundhook.toolkits.memory.engine import MemoryEngine
 from groundhook.toolkits.memory.settings import FIELDS, MemoryToolkitSettings
 from groundhook.toolkits.memory.values import (
+    LONGEST_CONVERSATION,
     DocId,
     ForgetArguments,
     Forgotten,
@@ -61,9 +64,17 @@ class _MemoryLine(BaseModel):
     tags: list[str] = []
     supersedes: list[DocId] = []
     written: datetime | None = None
+    conversation: str = Field(default="", max_length=LONGEST_CONVERSATION)
+    turn: DocId | None = None
     tenant: str = ""
     team: str = ""
     user: str = ""
+
+    @model_validator(mode="after")
+    def _check_turn(self) -> Self:
+        if bool(self.conversation) != (self.turn is not None):
+            raise ValueError("a turn needs both `conversation` and `turn`")
+        return self
 
 
 def memory_files(settings: MemoryToolkitSettings, path: Path, shown: str) -> ListedDocuments:
@@ -108,6 +119,7 @@ class _Reader:
             tags=line.tags,
             supersedes=line.supersedes,
             written=line.written,
+            turn=documents.turn_of(line.conversation, line.turn),
             tenant=tenant,
         )
 

@@ -13,7 +13,8 @@ from groundhook.core.types.fields import FieldType
 from groundhook.core.types.sync import SyncSettings
 from groundhook.core.types.toolkit_spec import ToolkitSettings
 
-# Fields that a collection of memories must declare. `tags` and `made` are stored if it does.
+# Fields that a collection of memories must declare. `tags`, `made` and `turn` are stored if it
+# does.
 FIELDS: Mapping[str, FieldType] = {
     "preview": "text",
     "written": "datetime",
@@ -29,6 +30,20 @@ class MemorySource(Value):
         min_length=1,
         description="A JSON Lines file, or a folder of them, relative to the assistant's folder",
     )
+
+
+class SplitSettings(Value):
+    """The splitting of a question with several facts into a question for each."""
+
+    by: str = Field(
+        default="",
+        description=(
+            "`connector:<id>`, an assistant, or `mcp:<server>[.<tool>]`; empty: off. If it fails,"
+            " the question is searched as a whole"
+        ),
+    )
+    most: int = Field(default=4, ge=2, le=8, description="Most questions beside the whole one")
+    timeout_ms: int = Field(default=3000, ge=1, description="Deadline of the splitting")
 
 
 class MemoryToolkitSettings(ToolkitSettings):
@@ -57,6 +72,15 @@ class MemoryToolkitSettings(ToolkitSettings):
         ge=1,
         description="Tokens of all contents of one `batch_fetch` by default (none: no limit)",
     )
+    neighbours: int = Field(
+        default=1,
+        ge=0,
+        le=3,
+        description=(
+            "Turns before and after each found turn of a conversation that are found with it"
+        ),
+    )
+    split: SplitSettings = defaults_of(SplitSettings)
     links: bool = Field(
         default=True, description="Whether `fetch` can follow links such as [[backend:12]]"
     )

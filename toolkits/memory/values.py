@@ -4,13 +4,22 @@ collection."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, RootModel
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    RootModel,
+    model_validator,
+)
 
 from groundhook.core.types.base import Few
 
 LARGEST_ID = 2**53 - 1  # larger whole numbers are not exact in JSON
+LONGEST_CONVERSATION = 200  # characters of its name
 MOST_REFS = 1000
 REF_FORMS = '[1, "backend"] or {"doc_id": 1, "collection": "backend"}'
 
@@ -88,6 +97,18 @@ class RememberArguments(Arguments):
     supersedes: Few[list[DocId]] = Field(
         default=[], max_length=50, description="Ids of memories that this one replaces"
     )
+    conversation: str = Field(
+        default="",
+        max_length=LONGEST_CONVERSATION,
+        description="The conversation that this is a turn of, with `turn`",
+    )
+    turn: DocId | None = Field(default=None, description="The place of the turn, counted up")
+
+    @model_validator(mode="after")
+    def _check_turn(self) -> Self:
+        if bool(self.conversation) != (self.turn is not None):
+            raise ValueError("a turn needs both `conversation` and `turn`")
+        return self
 
 
 class ForgetArguments(Arguments):
