@@ -86,9 +86,16 @@ def for_readers(event: Event) -> Event | None:
             | ApprovalRequired()
             | DocumentsSearchStarted()
         ):
-            return event
+            return without_journal(event)
         case _:
             assert_never(event)
+
+
+def without_journal(event: Event) -> Event:
+    """Return the event without what hooks have read and done, which only the next turn needs."""
+    if isinstance(event, ApprovalRequired) and event.journal:
+        return _change(event, journal=())
+    return event
 
 
 def _end(event: StreamEnd) -> StreamEnd:

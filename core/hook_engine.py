@@ -17,6 +17,7 @@ from groundhook.core.types.turn import CreateReturn, Message, NextPayload, NextR
 if TYPE_CHECKING:
     # Modules that read packages import this one; they do not need these types at run time.
     from groundhook.core.hook_services import HookServices
+    from groundhook.core.types.events import HookJournal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,15 @@ class HookScript:
     def shown_entry(self) -> str:
         """The entry file's name in messages: `assistants/docs/index.ts`."""
         return f"{self.shown}/{self.entry.relative_to(self.root).as_posix()}"
+
+    def mentions(self, name: str) -> bool:
+        """Return whether a script in the folder has this text. Reads files."""
+        scripts = (path for kind in ("*.ts", "*.js") for path in self.root.rglob(kind))
+        return any(
+            name in path.read_text(encoding="utf-8", errors="replace")
+            for path in scripts
+            if path.is_file()
+        )
 
     @property
     def entries(self) -> tuple[Path, ...]:
@@ -89,7 +99,9 @@ class WrittenName:
 class HookTurn:
     """The input for the hooks of one turn: the script, the scalar fields of `ctx`, the services of
     the host, and the limits. `now` fixes the clock of JavaScript, `seed` its random numbers.
-    `trace_id` is `ctx.trace.id`."""
+    `trace_id` is `ctx.trace.id`. A `journal` has the calls of Create before the question that it
+    asked, and `reply` the user's answer: Create then goes on behind it, and makes none of them
+    again."""
 
     script: HookScript
     context: Mapping[str, Any]
@@ -98,6 +110,26 @@ class HookTurn:
     now: datetime | None = None
     seed: int | None = None
     trace_id: str = ""
+    journal: HookJournal = ()
+    reply: HookReply | None = None
+
+
+@dataclass(frozen=True)
+class HookReply:
+    """The user's answer to `ctx.Ask`; `text` is None where the user declined."""
+
+    text: str | None
+
+
+class HookAsked(Exception):
+    """Ends Create, which asks the user a question: its answer comes with another turn. The last
+    call of the `journal` is the question."""
+
+    def __init__(self, question: str, choices: Sequence[str]) -> None:
+        super().__init__(question)
+        self.question = question
+        self.choices = tuple(choices)
+        self.journal: HookJournal = ()
 
 
 class HookSession(Protocol):
@@ -108,7 +140,12 @@ class HookSession(Protocol):
         self, messages: Sequence[Message], options: Mapping[str, Any], /
     ) -> CreateReturn | None:
         """Run Create and return its result; None without a Create or without a result. Raises
-        HookError."""
+        HookError, and HookAsked where it asks the user."""
+        ...
+
+    @property
+    def journal(self) -> HookJournal:
+        """The calls of Create so far, if it has asked the user; else none."""
         ...
 
     async def next(

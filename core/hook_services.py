@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from groundhook.core.errors import Place
 from groundhook.core.types.calls import Answered, Ask
@@ -173,6 +173,10 @@ class HookChat(Protocol):
 
     async def history(self, limit: int, /) -> Sequence[EarlierMessage]:
         """Return the newest messages before the question, oldest first. Raises StorageError."""
+        ...
+
+    def ask(self, question: str, choices: Sequence[str], /) -> NoReturn:
+        """Raise HookAsked, or UsageError where nobody can be asked."""
         ...
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import anyio
 
 from groundhook.core.errors import HookCrashed, HookLimit, HostError, Place, UsageError
-from groundhook.core.hook_engine import HookTurn
+from groundhook.core.hook_engine import HookAsked, HookTurn
 from groundhook.core.hook_services import HookServices
 from groundhook.hooks import faults
 from groundhook.hooks.api.row import HostCall
+from groundhook.hooks.journal import ASK, Journal
 from groundhook.hooks.program import HookProgram
 from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8
@@ -30,6 +31,7 @@ class HostCalls:
     def __init__(self, turn: HookTurn, program: HookProgram, table: Mapping[str, HostCall]) -> None:
         self.hook = ""
         self.log = ReplayLog()
+        self.journal = Journal(turn)
         self._turn = turn
         self._program = program
         self._table = table
@@ -56,12 +58,40 @@ class HostCalls:
                 f"{self.hook} called {name[:80]!r} on the host, which does not exist",
                 place=Place(self._program.modules[0].file),
             )
-        answer = await self._run(call, text)
+        answer = self._answer_of_earlier_turn(call, request)
+        if answer is not None:
+            self.log.add(request, answer, effect=False)
+            return answer
+        answer = await self._run_or_ask(call, request, text)
         if len(answer) > self._turn.limits.result_kb * 1024:
             raise self._limit_error("result_kb")
         effect = call.effect if isinstance(call.effect, bool) else call.effect(text)
         self.log.add(request, answer, effect=effect)
+        if self._in_create:
+            self.journal.add(call, request, answer)
         return answer
+
+    @property
+    def _in_create(self) -> bool:
+        return self.hook == "Create" and not self._turn.script.by_name
+
+    def _answer_of_earlier_turn(self, call: HostCall, request: str) -> str | None:
+        """Return the answer that a call had before Create asked the user; None for a new call."""
+        if not self._in_create:
+            return None
+        return self.journal.kept_answer(call, request, Place(self._program.modules[0].file))
+
+    async def _run_or_ask(self, call: HostCall, request: str, text: str) -> str:
+        """Run a call. Raises HookAsked with the calls so far for a question to the user."""
+        if call.js == ASK:
+            only = "" if self._in_create else f"{ASK}: only in Create, and not in what it calls"
+            if problem := only or self.journal.why_no_question():
+                return _describe_error("TypeError", UsageError(problem))
+        try:
+            return await self._run(call, text)
+        except HookAsked as asked:
+            asked.journal = self.journal.with_question(request)
+            raise
 
     async def _answer_prelude(self, name: str, text: str) -> str:
         if name == "!limit":

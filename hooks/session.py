@@ -17,13 +17,14 @@ from pydantic import BaseModel, ValidationError
 
 from groundhook.core.errors import (
     HookCrashed,
-    HookLimit,
+    HookError,
     HookReturnInvalid,
     HostError,
     Place,
 )
-from groundhook.core.hook_engine import HookTurn, ScriptFunction
+from groundhook.core.hook_engine import HookAsked, HookTurn, ScriptFunction
 from groundhook.core.types.base import validate_known
+from groundhook.core.types.events import HookJournal
 from groundhook.core.types.turn import (
     Client,
     CreateReturn,
@@ -81,6 +82,10 @@ class IsolateSession:
     @property
     def program(self) -> HookProgram:
         return self._program
+
+    @property
+    def journal(self) -> HookJournal:
+        return self._calls.journal.calls if self._calls.journal.has_question else ()
 
     async def create(
         self, messages: Sequence[Message], options: Mapping[str, Any], /
@@ -194,7 +199,7 @@ class IsolateSession:
                 return event
             try:
                 answer = await self._calls.answer(event.request)
-            except HookLimit:
+            except (HookError, HookAsked):
                 await self._abandon()
                 raise
             lease.reply(answer)

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from groundhook.core.types.base import FewOf, Value, defaults_of
-from groundhook.core.types.events import Cited, Claims, Failed, Verdict, Warned
+from groundhook.core.types.events import Cited, Claims, Failed, HookJournal, Verdict, Warned
 from groundhook.core.types.search import Certainty, Item, Origin, SearchAccount, SourceType
 from groundhook.core.types.turn import Identity, Message, Usage
 
@@ -82,8 +82,8 @@ class KeptTool(Value):
     round: int = Field(default=0, description="Calls of one round were made at the same time")
 
 
-class PendingCall(Value):
-    """A tool call that runs only when the user approves it."""
+class AskedCall(Value):
+    """A tool call that runs only when the user approves it, or a `question` of a hook."""
 
     call_id: str
     name: str
@@ -91,13 +91,23 @@ class PendingCall(Value):
     toolkit: str = ""
     arguments: dict[str, Any] = {}
     assistant_id: str = ""
+    question: str = ""
+    choices: tuple[str, ...] = ()
 
 
-class Decision(PendingCall):
-    """A call that the user has decided about."""
+class PendingCall(AskedCall):
+    """A call or a question that waits for the user. `journal`: what Create did before."""
+
+    journal: HookJournal = ()
+
+
+class Decision(AskedCall):
+    """A call that the user has decided about, or a question that the user has answered."""
 
     approved: bool
-    reason: str = Field(default="", description="What the user says about it, for the model")
+    reason: str = Field(
+        default="", description="What the user says about it, for the model; the answer"
+    )
 
 
 class KeptMessage(Value):

@@ -24,6 +24,8 @@ from groundhook.core.types.turn import Usage
 
 NodeStatus = Literal["running", "completed", "failed"]
 Verdict = Literal["ok", "earlier", "unknown"]
+# Host calls of a hook in order: (the request, the answer), as the hook engine writes them.
+HookJournal = tuple[tuple[str, str], ...]
 MessageAction = Literal["send", "append", "replace", "merge", "set", "end"]
 
 
@@ -205,9 +207,9 @@ class ToolProgress(_Event):
 
 
 class ApprovalRequired(_Event):
-    """The model calls a tool that runs only when the user approves: one event for each call, and
-    the turn ends with the finish reason `approval_required`. The user's decision is the next
-    message of the kept chat."""
+    """The model calls a tool that runs only when the user approves, or Create asks the user a
+    question: one event for each, and the turn ends with the finish reason `approval_required`. The
+    user's decision is the next message of the kept chat."""
 
     type: Literal["approval_required"] = "approval_required"
     call_id: str = Field(description="Id of the call, which the decision names")
@@ -216,6 +218,15 @@ class ApprovalRequired(_Event):
     toolkit: str = Field(default="", description="As in `tool_start`")
     arguments: dict[str, Any] = Field(default={}, description="With which it will run, unchanged")
     assistant_id: str = Field(default="", description="The assistant that continues")
+    question: str = Field(
+        default="", description="What `ctx.Ask` asks, which is the text of the answer too"
+    )
+    choices: tuple[str, ...] = Field(
+        default=(), description="The answers to `question` that count; none: any words"
+    )
+    journal: HookJournal = Field(
+        default=(), description="What Create did before, for the turn that continues; not sent"
+    )
 
 
 class DocumentsSearchStarted(_Event):

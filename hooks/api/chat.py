@@ -1,4 +1,4 @@
-"""`ctx.chat`: the kept conversation that the turn belongs to."""
+"""`ctx.chat`: the kept conversation that the turn belongs to; `ctx.Ask`: a question to its user."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from groundhook.core.json_lines import line
 from groundhook.hooks.api.row import HostCall, pad, quote
 
 DEFAULT, MOST = 20, 200  # messages
+LONGEST_QUESTION, MOST_CHOICES, LONGEST_CHOICE = 4000, 20, 200  # characters, choices, characters
 
 
 async def _read_history(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
@@ -22,6 +23,27 @@ async def _read_history(call: HostCall, services: HookServices, arguments: Seque
         )
     messages = await services.chat.history(limit)
     return f"[{','.join(line(message).rstrip() for message in messages)}]"
+
+
+async def _ask(call: HostCall, services: HookServices, arguments: Sequence[Any]) -> str:
+    question, choices = pad(arguments, 2)
+    if not isinstance(question, str) or not question.strip():
+        raise UsageError(f"{call.js}: the question must be text, not {quote(question)}")
+    if len(question) > LONGEST_QUESTION:
+        raise UsageError(f"{call.js}: a question has at most {LONGEST_QUESTION} characters")
+    choices = [] if choices is None else choices
+    if (
+        not isinstance(choices, list)
+        or len(choices) > MOST_CHOICES
+        or not all(isinstance(each, str) and each.strip() for each in choices)
+        or len(set(choices)) < len(choices)
+        or any(len(each) > LONGEST_CHOICE for each in choices)
+    ):
+        raise UsageError(
+            f"{call.js}: choices must be a list of at most {MOST_CHOICES} different texts of at"
+            f" most {LONGEST_CHOICE} characters, not {quote(choices)}"
+        )
+    services.chat.ask(question.strip(), choices)
 
 
 _TYPES = """\
@@ -48,5 +70,15 @@ ROWS: tuple[HostCall, ...] = (
         run=_read_history,
         ts="(limit?: number): EarlierMessage[]",
         types=_TYPES,
+    ),
+    HostCall(
+        js="ctx.Ask",
+        doc=(
+            "Return the user's answer to a question, one of `choices` if there are any, or null"
+            " where the user declined. Only in Create of a kept conversation: the turn ends here,"
+            " and Create goes on with the answer in the next one."
+        ),
+        run=_ask,
+        ts="(question: string, choices?: string[]): string | null",
     ),
 )

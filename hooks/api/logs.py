@@ -38,6 +38,7 @@ ROWS: tuple[HostCall, ...] = (
             doc=f"Write a line to the log ({level}).",
             run=_log(level),
             prints=True,
+            again=True,
         )
         for name, level in CONSOLE.items()
     ),
@@ -47,6 +48,7 @@ ROWS: tuple[HostCall, ...] = (
             doc=f"Write a line to the log ({level}), printf style.",
             run=_log(level),
             prints=True,
+            again=True,
         )
         for name, level in LOG.items()
     ),

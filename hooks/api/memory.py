@@ -224,6 +224,7 @@ ROWS: tuple[HostCall, ...] = tuple(
         run=_run(space, operation),
         ts=f"({', '.join(TYPES[name] for name in operation.arguments)}): {operation.returns}",
         effect=operation.effect,
+        again=space == "context",
     )
     for space, memory in NAMESPACES.items()
     for operation in OPERATIONS

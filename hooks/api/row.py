@@ -32,6 +32,9 @@ class HostCall:
     # Whether the call has an effect outside, so that a run that made it is never repeated in
     # another process; a function decides by the JSON of the arguments.
     effect: bool | Callable[[str], bool] = False
+    # Whether Create makes the call again when it goes on behind a question to the user (`ctx.Ask`):
+    # what it does concerns its own turn. Any other call keeps the answer that it had.
+    again: bool = False
     prints: bool = False  # the arguments become log text
     # The function of `hooks/objects.js` that makes the call in JavaScript, the same for all rows of
     # a group.

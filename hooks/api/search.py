@@ -167,6 +167,7 @@ ROWS: tuple[HostCall, ...] = (
         ts="(query: string, options?: WebOptions): SearchResult",
         options=WebOptions,
         result=SearchResult,
+        again=True,
         answer_late=_answer_late_search("web"),
     ),
     HostCall(
@@ -177,6 +178,7 @@ ROWS: tuple[HostCall, ...] = (
         types=FILTER,
         options=KBOptions,
         result=SearchResult,
+        again=True,
         answer_late=_answer_late_search("kb"),
     ),
     HostCall(
@@ -186,6 +188,7 @@ ROWS: tuple[HostCall, ...] = (
         ts="(query: string, options?: DBOptions): SearchResult",
         options=DBOptions,
         result=SearchResult,
+        again=True,
         answer_late=_answer_late_search("db"),
     ),
     *(
@@ -195,6 +198,7 @@ ROWS: tuple[HostCall, ...] = (
             ts="(requests: SearchRequest[]): SearchResult[]",
             run=_search_many(mode),
             result=list[SearchResult],
+            again=True,
             answer_late=_answer_late_together,
         )
         for name, mode, doc in TOGETHER
@@ -205,6 +209,7 @@ ROWS: tuple[HostCall, ...] = (
         run=_read_document,
         ts="(collection: CollectionName, document: string): SearchResult",
         result=SearchResult,
+        again=True,
         answer_late=_answer_late_document,
     ),
 )

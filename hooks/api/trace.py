@@ -157,7 +157,14 @@ _SELF = "TraceStep"
 
 def _make_row(name: str, doc: str, run: RunCall, ts: str, *, prints: bool = False) -> HostCall:
     return HostCall(
-        js=f"ctx.trace.{name}", doc=doc, run=run, ts=ts, types=_TYPES, maker="node", prints=prints
+        js=f"ctx.trace.{name}",
+        doc=doc,
+        run=run,
+        ts=ts,
+        types=_TYPES,
+        maker="node",
+        prints=prints,
+        again=True,
     )
 
 

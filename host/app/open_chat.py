@@ -20,7 +20,7 @@ from groundhook.core.types.chats import (
     StoredTurn,
 )
 from groundhook.core.types.contract import NO_CONTRACT, Contract
-from groundhook.core.types.events import Event
+from groundhook.core.types.events import Event, HookJournal
 from groundhook.core.types.turn import Identity, Message, TurnOptions
 from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.stored_turns import UNDOING_S, StoredTurns
@@ -30,6 +30,7 @@ from groundhook.host.chats.history import sources, split
 from groundhook.host.chats.ports import RequestKey, message_id
 from groundhook.host.turn.context import KeptConversation, Request, Runtime
 
+DECLINED = "no answer"  # to a question of a hook
 MOST_SUMMARISED = 200  # messages before the question, where the history is summarised
 
 # A question of the user: text, parts, or a whole message.
@@ -138,8 +139,9 @@ class OpenChat:
         approval, and yields the events of that turn, as `send` does: the approved calls run, and
         the model is told of the others. `approved` is for all calls, or by their ids, each of
         which must be there. `message` is the answer or its id (None: the last one), `reason` what
-        the user says. Raises UsageError if no call of the answer waits, AlreadyDecided if the
-        user has decided, or the chat has gone on without a decision."""
+        the user says: to a question of a hook, the answer ("" stands for "yes"). Raises UsageError
+        if no call of the answer waits, or for an answer that is none of the choices, AlreadyDecided
+        if the user has decided, or the chat has gone on without a decision."""
         await self._end_lost_turn()
         if message is None:
             path = await self.messages()
@@ -239,6 +241,7 @@ class OpenChat:
 
         path = await newest(MOST_SUMMARISED if settings.summarise else settings.messages)
         omitted, before = split(path, most_messages=settings.messages, most_tokens=settings.tokens)
+        asked, journal = await self._asked(question, settings.messages, settings.tokens)
         deciders = {each.assistant_id for each in question.decisions if each.assistant_id}
         return Request(
             # One to which a hook delegates the turn may have asked.
@@ -254,10 +257,35 @@ class OpenChat:
                 can_ask=self.can_ask,
                 decided=question.decisions,
                 question=_question_of(path) if question.decisions else "",
+                asked=asked,
+                journal=journal,
             ),
             contract=self.contract,
             turn_id=turn.id,
         )
+
+    async def _asked(
+        self, decision: ChatMessage, most_messages: int, most_tokens: int
+    ) -> tuple[tuple[Message, ...], HookJournal]:
+        """Return the messages that Create had when it asked the user, and its calls; nothing unless
+        a hook has asked."""
+        if not decision.decisions:
+            return (), ()
+        answer = await self._find_message(decision.parent)
+        pending = answer.answer.pending if answer.answer else ()
+        if not pending or not pending[0].journal:
+            return (), ()
+        asked = await self._find_message(answer.parent)
+        while asked.decisions:
+            answer = await self._find_message(asked.parent)
+            asked = await self._find_message(answer.parent)
+        path: Sequence[ChatMessage] = ()
+        if asked.parent and most_messages > 0:
+            conversations = self._of.store.conversations
+            path = await conversations.path(self._owner, self.id, asked.parent, most_messages)
+        _, before = split(path, most_messages=most_messages, most_tokens=most_tokens)
+        messages = (*before, Message(role="user", content=asked.content))
+        return messages, pending[0].journal
 
     async def _store_chat(self) -> str:
         """Return the last message of the chat, and store the chat if it is new."""
@@ -320,13 +348,33 @@ def _decisions(
     if missing := [id for id in ids if id not in by_id]:
         raise UsageError(f"the call {missing[0]!r} needs a decision too")
     return tuple(
-        Decision(**each.model_dump(), approved=by_id[each.call_id], reason=reason)
+        Decision(
+            **each.model_dump(exclude={"journal"}),
+            approved=by_id[each.call_id],
+            reason=_answer(each, reason) if each.question and by_id[each.call_id] else reason,
+        )
         for each in pending
+    )
+
+
+def _answer(asked: PendingCall, words: str) -> str:
+    """Return the answer to a question of a hook. Raises UsageError for none of its choices."""
+    answer = words.strip() or "yes"
+    if not asked.choices:
+        return answer
+    for choice in asked.choices:
+        if choice.casefold() == answer.casefold():
+            return choice
+    raise UsageError(
+        f"the answer {answer[:80]!r} is none of the choices",
+        hint=f"`reason` is the answer: {', '.join(asked.choices)}",
     )
 
 
 def _in_words(decisions: Sequence[Decision]) -> str:
     """Return decisions as the message of the user that every client shows."""
+    if decisions[0].question:
+        return decisions[0].reason or DECLINED
     words = [f"{'Approved' if each.approved else 'Refused'}: {each.name}" for each in decisions]
     reason = decisions[0].reason
     return "\n".join([*words, reason] if reason else words)

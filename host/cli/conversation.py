@@ -24,6 +24,7 @@ from groundhook.core.errors import HostError
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.types.chats import KeptCitation
 from groundhook.core.types.events import (
+    ApprovalRequired,
     Event,
     Failed,
     SearchComplete,
@@ -156,7 +157,25 @@ class TerminalConversation:
             chat, chat.decide(DECISIONS[word], reason=reason.strip(), options=options)
         )
 
+    @property
+    def _asked(self) -> ApprovalRequired | None:
+        """The question of a hook that the last turn ended with."""
+        waiting = (event for event in self._last if isinstance(event, ApprovalRequired))
+        return next((event for event in waiting if event.question), None)
+
+    async def _reply(self, chat: OpenChat, text: str, asked: ApprovalRequired) -> None:
+        """Answer a question of a hook with words, or the number of a choice."""
+        if text.isdecimal() and text not in asked.choices and len(text) < 3:
+            text = dict(enumerate(asked.choices, 1)).get(int(text), text)
+        options, last = self._sending.get("options"), self._last
+        await self._run_turn(chat, chat.decide(True, reason=text, options=options))
+        if not self._last:  # the answer was none of the choices, so the question still waits
+            self._last = last
+
     async def _answer(self, chat: OpenChat, text: str) -> None:
+        if self._asked is not None:
+            await self._reply(chat, text, self._asked)
+            return
         attach, self._attach = self._attach, ()
         await self._run_turn(chat, chat.send(with_files(text, attach), **self._sending))
 
@@ -195,7 +214,9 @@ class TerminalConversation:
             self._turn = None
         self._last = events
         self._offer_readings()
-        if any(event.type == "approval_required" for event in events):
+        if self._asked is not None:
+            self._report.show(Text("type the answer; /refuse gives none", "dim"))
+        elif any(event.type == "approval_required" for event in events):
             hint = "/approve runs it, /refuse does not; anything else goes on without it"
             self._report.show(Text(hint, "dim"))
 

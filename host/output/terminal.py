@@ -61,7 +61,15 @@ SHOWN_RESULTS = 5
 SHOWN_QUERY, SHOWN_ARGUMENTS = 200, 100  # characters of a question, and of a tool call's arguments
 UNCUT = 10_000  # width of a console that is not a terminal
 
-SYMBOLS = {"search": "🔍", "found": "📄", "done": "✅", "failed": "⚠", "stopped": "⏹", "tool": "🔧"}
+SYMBOLS = {
+    "search": "🔍",
+    "found": "📄",
+    "done": "✅",
+    "failed": "⚠",
+    "stopped": "⏹",
+    "tool": "🔧",
+    "choice": "▸",
+}
 PLAIN_SYMBOLS = {
     "search": ">",
     "found": "-",
@@ -69,6 +77,7 @@ PLAIN_SYMBOLS = {
     "failed": "!",
     "stopped": "-",
     "tool": "*",
+    "choice": "-",
 }
 
 
@@ -184,7 +193,12 @@ class Terminal:
         self._show_progress("tool", f"{one_line(event.name)}:{done}{message}")
 
     def _show_pending(self, event: ApprovalRequired) -> None:
-        """Write the call whole: the user decides about all of it."""
+        """Write the call whole: the user decides about all of it. A question is the text already;
+        its choices follow."""
+        if event.question:
+            for number, choice in enumerate(event.choices, 1):
+                self._show_progress("choice", f"{number}  {one_line(choice)}", "yellow", whole=True)
+            return
         arguments = one_line(json.dumps(event.arguments, ensure_ascii=False, default=str))
         text = f"Approval required: {one_line(event.name)} {arguments}"
         self._show_progress("tool", text, "yellow", whole=True)

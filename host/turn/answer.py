@@ -25,6 +25,7 @@ from groundhook.core.trace import span
 from groundhook.core.types.events import (
     CitationSeen,
     Cited,
+    HookJournal,
     Reasoning,
     Text,
     ToolResult,
@@ -47,6 +48,7 @@ from groundhook.host.turn.approvals import (
     CANNOT_ASK,
     decided_draft,
     pending,
+    question,
     refusals,
     refused,
 )
@@ -56,6 +58,7 @@ from groundhook.host.turn.prompt.message_parts import result_part
 
 if TYPE_CHECKING:
     # A turn without a kept chat does not need it at run time.
+    from groundhook.core.hook_engine import HookAsked
     from groundhook.core.types.chats import Decision
 
 
@@ -84,6 +87,7 @@ class Tooling:
     can_ask: bool = False
     decided: Sequence[Decision] = ()
     assistant_id: str = ""
+    journal: HookJournal = ()
 
     @property
     def client_names(self) -> frozenset[str]:
@@ -200,7 +204,9 @@ class GrowingAnswer:
                 own = f"{self.channel.turn_id}_{len(self.calls)}"
                 self.calls.append({"id": own, "name": call.name, "arguments": arguments})
                 offer = tools.toolbox.find(call.name)
-                await self.channel.send(pending(own, offer, arguments, tools.assistant_id))
+                await self.channel.send(
+                    pending(own, offer, arguments, tools.assistant_id, tools.journal)
+                )
                 continue
             if arguments is not None:
                 failing[call.id] = CANNOT_ASK
@@ -219,6 +225,14 @@ class GrowingAnswer:
             await self._stream_text(text, first=True)
             self._stream_held_text()
         self.finish_reason = "stop"
+
+    async def ask(self, asked: HookAsked, assistant_id: str) -> None:
+        """Stream a question of Create, whose answer the user gives with the next message."""
+        with span("answer", "Create", characters=len(asked.question)):
+            await self._stream_text(asked.question, first=True)
+            self._stream_held_text()
+        await self.channel.send(question(self.channel.turn_id, asked, assistant_id))
+        self.finish_reason = "approval_required"
 
     async def _hand_over(self, draft: Draft, names: frozenset[str]) -> None:
         """Keep the calls of the client's tools, which it runs. Calls of the assistant's own in the

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groundhook.core.ports import ToolDelta
-from groundhook.core.types.events import ApprovalRequired
+from groundhook.core.types.events import ApprovalRequired, HookJournal
 from groundhook.core.types.tools import ToolOutcome
 from groundhook.host.tools.offers import ToolOffer
 from groundhook.host.tools.toolbox import text_of
@@ -16,9 +16,11 @@ from groundhook.host.turn.draft import Draft, arguments_for_event
 
 if TYPE_CHECKING:
     # A turn without a kept chat does not need it at run time.
+    from groundhook.core.hook_engine import HookAsked
     from groundhook.core.types.chats import Decision
 
 
+ASK = "ask"  # what clients that know only calls show as the name of a question
 REFUSED = "the user refused this call"
 CANNOT_ASK = (
     "this call needs the user's approval, which can be given only in a chat that is kept; tell the"
@@ -27,9 +29,14 @@ CANNOT_ASK = (
 
 
 def pending(
-    id: str, offer: ToolOffer | None, arguments: dict[str, Any], assistant_id: str
+    id: str,
+    offer: ToolOffer | None,
+    arguments: dict[str, Any],
+    assistant_id: str,
+    journal: HookJournal,
 ) -> ApprovalRequired:
-    """Return the event of a call that waits for the user."""
+    """Return the event of a call that waits for the user. `journal`: the calls of Create, if it
+    has asked the user before."""
     assert offer is not None  # only a call of an offered tool waits
     return ApprovalRequired(
         call_id=id,
@@ -38,6 +45,19 @@ def pending(
         toolkit=offer.toolkit_name,
         arguments=arguments,
         assistant_id=assistant_id,
+        journal=journal,
+    )
+
+
+def question(id: str, asked: HookAsked, assistant_id: str) -> ApprovalRequired:
+    """Return the event of a question of Create to the user."""
+    return ApprovalRequired(
+        call_id=id,
+        name=ASK,
+        assistant_id=assistant_id,
+        question=asked.question,
+        choices=asked.choices,
+        journal=asked.journal,
     )
 
 

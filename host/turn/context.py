@@ -28,7 +28,7 @@ from groundhook.core.trace import Export
 from groundhook.core.types.attached import AttachedReader
 from groundhook.core.types.connector_spec import EXTRACTIVE, SCRIPTED
 from groundhook.core.types.contract import NO_CONTRACT, Contract
-from groundhook.core.types.events import Event, StreamEnd, Trace, TraceNode, Warned
+from groundhook.core.types.events import Event, HookJournal, StreamEnd, Trace, TraceNode, Warned
 from groundhook.core.types.search import Item
 from groundhook.core.types.turn import Identity, Message, TurnOptions, connector_ids
 from groundhook.core.types.uses import JsonReply
@@ -120,7 +120,9 @@ class KeptConversation:
     marker in lower case. `newest(most)` returns at most `most` messages before the question.
     `omitted`: the messages before those of the request, which may be summarised. `answer_id`: the
     message that the turn writes. `can_ask`: whether its client can show calls that need the user's
-    approval. `decided` are those of the answer before, and `question` the one that it answers."""
+    approval. `decided` are those of the answer before, and `question` the one that it answers.
+    `asked` are the messages that Create had when it asked the user, and `journal` its calls: it
+    goes on behind them."""
 
     answer_id: str
     sources: Mapping[str, Item]
@@ -129,6 +131,8 @@ class KeptConversation:
     can_ask: bool = True
     decided: tuple[Decision, ...] = ()
     question: str = ""
+    asked: tuple[Message, ...] = ()
+    journal: HookJournal = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ LONGEST = 500  # characters of an earlier question, and of an answer, for a mode
 async def rewrite_question(run: AssistantRun) -> None:
     """Set `run.question` to the self-contained question. A turn without an earlier question and
     a delegated step keep theirs."""
-    earlier = _find_earlier_questions(run.request.messages)
+    earlier = _find_earlier_questions(run.asked_messages)
     by = run.settings.uses.rewrite or "builtin"
     if not run.question or not earlier or by == DISABLED or run.request.reply is not None:
         return
@@ -66,7 +66,7 @@ def _find_cited_titles(run: AssistantRun) -> list[str]:
     """Return the titles of the sources that the last answer cites, in a kept conversation."""
     if run.request.conversation is None:
         return []
-    answer = _find_last_answer(run.request.messages).lower()
+    answer = _find_last_answer(run.asked_messages).lower()
     sources = run.request.conversation.sources
     return [item.title for marker, item in sources.items() if item.title and marker in answer]
 
@@ -77,7 +77,7 @@ async def _rewrite_with(by: str, run: AssistantRun, earlier: Sequence[str]) -> S
     ask = RewriteAsk(
         query=run.question,
         earlier=tuple(text[:LONGEST] for text in earlier),
-        answer=_find_last_answer(run.request.messages)[:LONGEST],
+        answer=_find_last_answer(run.asked_messages)[:LONGEST],
     )
     question = await _ask(by, run, REWRITE, ask)
     changed = question != " ".join(run.question.split())
@@ -109,7 +109,7 @@ def in_other_words(run: AssistantRun) -> FindOtherWords | None:
         return None
     # A question that the conversation changed has had its call, and one that Create wrote is the
     # author's.
-    if len(run.question) > LONGEST or run.question != question_of(run.request.messages):
+    if len(run.question) > LONGEST or run.question != question_of(run.asked_messages):
         return None
     return partial(_find_search_words, run, by, always=first == "always")
 

@@ -18,9 +18,9 @@ from groundhook.core.ports import Connector
 from groundhook.core.problems import Problem
 from groundhook.core.settings import Settings
 from groundhook.core.types.base import UnknownKey
-from groundhook.core.types.events import StreamStart, Warned
+from groundhook.core.types.events import HookJournal, StreamStart, Warned
 from groundhook.core.types.search import Certainty, SearchResult, SearchType, SourceType
-from groundhook.core.types.turn import CreateReturn, NextReturn, connector_ids
+from groundhook.core.types.turn import CreateReturn, Message, NextReturn, connector_ids
 from groundhook.host.config.package import Package
 from groundhook.host.config.prompts import Prompts
 from groundhook.host.search.certainty import best, certainty_of_turn
@@ -82,6 +82,7 @@ class AssistantRun:
     files: TurnFiles  # that the user's messages bring
     returned: NextReturn | None = None  # the result of the Next hook
     model_failure: str = ""  # set once its error event is sent
+    journal: HookJournal = ()  # the calls of Create, if it has asked the user
     results: list[SearchResult] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     changed: dict[str, Any] = field(default_factory=dict)  # theme, route, locale of Create
@@ -190,7 +191,7 @@ class AssistantRun:
         self.changed = {name: value for name in names if (value := getattr(created, name))}
         replaced = question_of(created.messages or ())
         # A Create hook that repeats the user's words must not undo the rewriting of a follow-up.
-        if replaced and replaced != question_of(self.request.messages):
+        if replaced and replaced != question_of(self.asked_messages):
             self.question = replaced
         citation_index = self.searcher.citation_index
         # The user's own data was cited before Create chose the format.
@@ -202,6 +203,13 @@ class AssistantRun:
                 )
                 for result in self.results
             ]
+
+    @property
+    def asked_messages(self) -> tuple[Message, ...]:
+        """The conversation up to the question: without what a hook has asked since, and the user's
+        answers."""
+        kept = self.request.conversation
+        return (kept.asked if kept else ()) or self.request.messages
 
     def failed_searches(self) -> tuple[SourceType, ...]:
         """Return the sources of the searches that failed so far, each once."""

@@ -32,7 +32,7 @@ from groundhook.core.errors import (
     UnknownName,
 )
 from groundhook.core.exception_groups import unwrap_exception_groups
-from groundhook.core.hook_engine import HookSession
+from groundhook.core.hook_engine import HookAsked, HookSession
 from groundhook.core.ports import (
     Connector,
     ModelCall,
@@ -92,13 +92,17 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     None. Raises HostError for an error that ends the turn; the error of a failed model does not
     raise and is sent as an event."""
     await _send_warnings(run)
-    if len(run.request.messages) > 1 and not _decided(run):
+    if len(run.asked_messages) > 1 and not _decided(run):
         # Imported here because the first question of a conversation is never a follow-up.
         from groundhook.host.turn.rewriting import rewrite_question
 
         await rewrite_question(run)
     async with _open_hooks(run) as hooks:
-        created = await _create_and_user_data(run, hooks)
+        try:
+            created = await _create_and_user_data(run, hooks)
+        except HookAsked as asked:
+            await run.answer.ask(asked, run.package.id)
+            return None
         if created is not None and created.delegate is not None:
             return created.delegate
         error: HostError | None = None
@@ -164,12 +168,14 @@ async def _prepare_tools(run: AssistantRun) -> Tooling:
         can_ask=kept is not None and kept.can_ask,
         decided=_decided(run),
         assistant_id=run.package.id,
+        journal=run.journal,
     )
 
 
 def _decided(run: AssistantRun) -> Sequence[Decision]:
     """Return the tool calls of the answer before that the user has decided about."""
-    return run.request.conversation.decided if run.request.conversation else ()
+    kept = run.request.conversation
+    return [each for each in kept.decided if not each.question] if kept else ()
 
 
 async def _report_not_run(run: AssistantRun) -> None:
@@ -246,17 +252,25 @@ async def _send_warnings(run: AssistantRun) -> None:
 
 async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> CreateReturn | None:
     """Run the Create hook while the user's own data is searched. Raises HookError if
-    `hooks.on_error` is `fail`."""
-    data = user_data(run.request.messages, run.question)
+    `hooks.on_error` is `fail`, and HookAsked where Create asks the user."""
+    data = user_data(run.asked_messages, run.question)
     if hooks is None:
         await search_user_data(run, data)
         return None
     created: CreateReturn | None = None
+    asked: HookAsked | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(search_user_data, run, data)
         with _record_time(run, "create"):
-            hook = hooks.session.create(run.request.messages, hooks.services.options())
-            created = await _apply_on_error(run, hooks.services.during("Create", hook))
+            hook = hooks.session.create(run.asked_messages, hooks.services.options())
+            try:
+                created = await _apply_on_error(run, hooks.services.during("Create", hook))
+            except HookAsked as exc:  # raised below, so that the group does not wrap it
+                asked = exc
+                tasks.cancel_scope.cancel()
+    if asked is not None:
+        raise asked
+    run.journal = hooks.session.journal
     # After the group: adopting a citation format marks anew what the group's search has added.
     if created is not None:
         await _apply_on_error(run, _adopt(run, created))

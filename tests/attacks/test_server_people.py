@@ -26,6 +26,11 @@ from tests.server.conftest import settings as agent
 ACTS = "a" * 40
 ASK = {"assistant": "talks", "text": "?"}
 JSON = {"accept": "application/json"}
+YEAR = """
+function Create(ctx) {
+  ctx.memory.user.Incr("private");
+  return { answer: `Of ${ctx.Ask("Of which year?", ["2023", "2024"])}.` };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         {"name": "web", "key": ACTS, "acts_for": True},
     ]
     configured = agent(limits=LIMITS, streams=STREAMS, auth={"keys": keys})
-    write(app, {**FILES, "agent/agent.yml": configured})
+    years = {"assistants/years/package.yao": "{}", "assistants/years/index.ts": YEAR}
+    write(app, {**FILES, **years, "agent/agent.yml": configured})
     with serving(app) as server:
         yield server
 
@@ -388,3 +394,30 @@ def test_no_line_of_the_log_has_a_question_an_answer_a_key_or_a_path(
     for secret in (hidden, hidden.upper()[:12], OTHER, OTHER[12:], chat, "A title"):
         assert secret not in text
         assert secret not in metrics
+
+
+def test_a_question_of_a_hook_is_answered_over_the_api_by_its_person_alone_and_once(
+    served: Served,
+) -> None:
+    with (
+        served.client(accept="application/json") as client,
+        served.client(OTHER, accept="application/json") as other,
+    ):
+        chat = client.post("/api/chats", json={"assistant": "years"}).json()["id"]
+        asked = client.post(f"/api/chats/{chat}/turns", json={"text": "How many?"}).json()
+        [waiting] = asked["pending"]
+        assert (waiting["question"], waiting["choices"]) == ("Of which year?", ["2023", "2024"])
+        path = f"/api/chats/{chat}/decisions"
+        answer = {"approved": True, "reason": "2023"}
+        own = other.post("/api/chats", json={"assistant": "years"}).json()["id"]
+        for place in (path, f"/api/chats/{own}/decisions"):
+            stolen = {**answer, "message_id": asked["message_id"]}
+            assert other.post(place, json=stolen).status_code == 404
+        wrong = client.post(path, json={"approved": True, "reason": "1066"})
+        assert (wrong.status_code, "2023, 2024" in wrong.text) == (400, True)
+        assert client.post(path, json=answer).json()["content"] == "Of 2023."
+        twice = client.post(path, json={**answer, "message_id": asked["message_id"]})
+        assert (twice.status_code, twice.json()["code"]) == (409, "already_decided")
+        # What the hook did before its question reaches no client.
+        assert "private" not in client.get(f"/api/chats/{chat}").text
+        assert "private" not in client.get(f"/api/turns/{asked['turn_id']}/events").text

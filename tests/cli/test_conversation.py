@@ -227,6 +227,31 @@ def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
     assert "/sources shows nothing with --json" in done.stderr
 
 
+def test_a_question_of_a_hook_is_answered_in_the_terminal(tmp_path: Path) -> None:
+    hook = """
+    function Create(ctx) {
+      return { answer: `Of ${ctx.Ask("Of which year?", ["2023", "2024"])}.` };
+    }"""
+    folder = tmp_path / "assistants/orders"
+    folder.mkdir(parents=True)
+    (folder / "package.yao").write_text("{}", encoding="utf-8")
+    (folder / "index.ts").write_text(hook, encoding="utf-8")
+    done = subprocess.run(
+        [COMMAND, "chat", "orders"],
+        input="How many?\n1066\n2\nHow many?\n2023\nHow many?\n/refuse\n",
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1  2023" in done.stdout + done.stderr
+    assert "type the answer" in done.stdout
+    assert "'1066' is none of the choices" in done.stderr
+    for answer in ("Of 2024.", "Of 2023.", "Of null."):
+        assert answer in done.stdout
+
+
 def test_a_call_is_approved_or_refused_in_the_terminal(tmp_path: Path) -> None:
     call = {"tool_calls": [{"name": "cancel", "arguments": {"order": 3}}]}
     script = [call, {"text": "It is cancelled."}, call, {"text": "As you wish."}]

@@ -50,7 +50,7 @@ async def asking(
         assert answer is not None
         asked.append(params.message)
         properties = params.requested_schema["properties"]
-        assert list(properties) in (["approve"], ["reading"])
+        assert list(properties) in (["approve"], ["reading"], ["answer"])
         return answer
 
     tools = McpTools(host=host, sources=McpSources(host=host, secret=Secret(host.app.state)))
@@ -115,6 +115,37 @@ async def test_a_client_without_forms_is_told_that_nobody_can_approve(make_app: 
         result = await client.call_tool("ask", {"question": "Cancel order 3"})
     assert text_of(result) == "That is that."
     assert ran == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (accepted(answer="2024"), "Of 2024."),
+        (types.ElicitResult(action="decline"), "Of null."),
+        (None, "Nobody can be asked."),
+    ],
+    ids=["answered", "declined", "no forms"],
+)
+async def test_the_user_answers_a_question_of_a_hook(
+    make_app: MakeApp, mode: Mode, answer: types.ElicitResult | None, text: str
+) -> None:
+    hook = """
+    function Create(ctx) {
+      let year;
+      try { year = ctx.Ask("Of which year?", ["2023", "2024"]); }
+      catch { return { answer: "Nobody can be asked." }; }
+      return { answer: `Of ${year}.` };
+    }"""
+    asked: list[str] = []
+    app = make_app({"assistants/orders/package.yao": "{}", "assistants/orders/index.ts": hook})
+    async with (
+        open_host(app, environment={}) as host,
+        asking(host, mode, answer, asked) as client,
+    ):
+        result = await client.call_tool("ask", {"question": "How many?"})
+    assert asked == (["Of which year?"] if answer else [])
+    assert text_of(result) == text
 
 
 @pytest.mark.parametrize("state", ["{", "[]", '{"chat": 1, "message": 2}', '{"chat": "c_x"}'])

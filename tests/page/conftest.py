@@ -117,6 +117,15 @@ FILES = {
         export function cancel({ order }: { order: string }) { return "cancelled " + order; }
         """
     ),
+    "assistants/years/package.yao": '{"name": "Years"}',
+    "assistants/years/index.ts": (
+        """
+        function Create(ctx) {
+          const year = ctx.Ask("Of which year? <b>", ["2023", "<i>2024</i>"]);
+          return { answer: `Of ${year}, says ${ctx.Ask("Who says so?")}.` };
+        }
+        """
+    ),
     "kb/notes.kb.yao": '{ "name": "Notes" }',
     "notes/tea <b>.md": (
         "# Tea <b>\n\nBlack tea takes boiling water and four minutes.\n\n"

@@ -204,6 +204,24 @@ def test_a_question_is_edited_in_a_branch_beside_it(visit: Visit) -> None:
 
 
 @pytest.mark.browser
+def test_a_question_of_a_hook_is_answered_by_a_choice_and_in_words(visit: Visit) -> None:
+    visit.open("years")
+    page = visit.page
+    page.get_by_label("Your question").fill("How many?")
+    page.keyboard.press("Enter")
+    asked = page.get_by_role("region", name="The assistant asks")
+    asked.get_by_role("button", name="<i>2024</i>").wait_for()
+    page.reload()
+    asked.get_by_role("button", name="<i>2024</i>").click()
+    field = page.get_by_role("textbox", name="Your answer")
+    field.fill("Ada")
+    page.keyboard.press("Enter")
+    page.locator(".prose").get_by_text("says Ada.").wait_for()
+    assert asked.count() == 0
+    assert page.locator(".ask p").all_inner_texts() == ["How many?", "<i>2024</i>", "Ada"]
+
+
+@pytest.mark.browser
 def test_a_call_waits_over_a_reload_until_it_is_approved_once(visit: Visit) -> None:
     visit.open("orders")
     page = visit.page

@@ -176,6 +176,34 @@ def test_a_page_approves_a_call_once_and_goes_on_behind_its_answer(serve: Serve)
         assert len(client.get("/api/chats/c1").json()["messages"]) == 8
 
 
+YEAR = """
+function Create(ctx) {
+  ctx.memory.user.Incr("private");
+  return { answer: `Of ${ctx.Ask("Of which year?", ["2023", "2024"])}.` };
+}"""
+
+
+def test_a_page_answers_a_question_of_a_hook_and_does_not_send_the_answer_again(
+    serve: Serve,
+) -> None:
+    path = "/api/assistants/plain/chat"
+    with (
+        serve({**scripted(), "assistants/plain/index.ts": YEAR}) as served,
+        served.client() as client,
+    ):
+        question = message("user", "How many?")
+        first = sent(client.post(path, json={"id": "c1", "messages": [question]}))
+        assert text_of(first) == "Of which year?"
+        [input] = [each for each in first if each["type"] == "tool-input-available"]
+        assert input["input"] == {"question": "Of which year?", "choices": ["2023", "2024"]}
+        answer = decided(id_of(first), input["toolCallId"], approved=True)
+        answer["parts"][1]["approval"]["reason"] = "2024"
+        second = sent(client.post(path, json={"id": "c1", "messages": [question, answer]}))
+        assert text_of(second) == "Of 2024."
+        [over] = [each for each in second if each["type"] == "tool-output-available"]
+        assert over["toolCallId"] == input["toolCallId"]
+
+
 def test_decisions_over_the_api_are_made_once_and_by_the_owner(serve: Serve) -> None:
     files = scripted(CANCEL, "Done.", CANCEL)
     with (

@@ -197,6 +197,11 @@ class UIStream:
             # A message that is continued has those of several turns.
             id = f"citations-{state.metadata.get('turn_id', '')}"
             made.append(_piece("data-citations", id=id, data=listed))
+        for id, approved in self.decided.items():
+            if (
+                id not in state.called and not state.over
+            ):  # an answer to a question, which no tool has
+                made.append(_answered(id, approved))
         for id in state.calls.values():
             made.append(_piece("tool-output-error", toolCallId=id, errorText=NO_RESULT))
             made[-1].data["dynamic"] = True
@@ -323,9 +328,23 @@ def _waits(state: _Shown, event: ApprovalRequired) -> tuple[_Shown, Pieces]:
     request = {"approvalId": event.call_id, "toolCallId": event.call_id}
     waiting = replace(state, called=(*state.called, event.call_id), waits=True)
     return waiting, [
-        _piece("tool-input-available", **named, input=event.arguments),
+        _piece("tool-input-available", **named, input=_input(event)),
         _piece("tool-approval-request", **request),
     ]
+
+
+def _input(event: ApprovalRequired) -> dict[str, object]:
+    """Return what a page shows of a call, or of a question of a hook."""
+    if not event.question:
+        return event.arguments
+    return {"question": event.question, "choices": list(event.choices)}
+
+
+def _answered(id: str, approved: bool) -> ClientMessage:
+    """Return the end of a question of a hook, so that a page does not send its answer again."""
+    if not approved:
+        return _piece("tool-output-denied", toolCallId=id)
+    return _piece("tool-output-available", toolCallId=id, output="answered", dynamic=True)
 
 
 def _said(state: _Shown, event: HookMessage) -> tuple[_Shown, Pieces]:

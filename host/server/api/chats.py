@@ -104,7 +104,11 @@ class DecisionRequest(Value):
     calls: Annotated[dict[str, bool], FEW] | None = Field(
         default=None, description="About each, by its `call_id`, instead of `approved`"
     )
-    reason: str = Field(default="", max_length=10_000, description="What the user says about it")
+    reason: str = Field(
+        default="",
+        max_length=10_000,
+        description="What the user says about it; to a question of a hook, the answer",
+    )
     options: AskOptions = Field(default=AskOptions(), description=request_body.OPTIONS)
     leaving: OnDisconnect = Field(default="continue", description=request_body.LEAVING)
 

@@ -11,6 +11,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+import anyio
+import anyio.to_thread
+
 from groundhook.core.audience import for_readers
 from groundhook.core.errors import UsageError
 from groundhook.core.json_text import NotJson, read_json
@@ -39,6 +42,7 @@ from groundhook.host.server.mcp.values import (
     UserForm,
 )
 
+ANSWER, ASK = "answer", "ctx.Ask"
 AS_ASKED = "as I wrote it"
 LONGEST_SHOWN = 2000  # characters of the arguments of a call in a form
 
@@ -100,7 +104,10 @@ class AskedTurn:
         """Return the turn: the decision of the user about calls, or the question."""
         place = _place(self.given)
         if self.given is not None and place:
-            return self._decide(self.given.values.get("approve") is True, *place)
+            said = self.given.values.get(ANSWER)
+            answer = said if isinstance(said, str) else ""
+            approved = bool(answer) or self.given.values.get("approve") is True
+            return self._decide(approved, answer, *place)
         chosen = self.given.values.get("reading") if self.given else None
         question = chosen if isinstance(chosen, str) and chosen != AS_ASKED else self.question
         if self.can_show and await self._has_approvals():
@@ -108,8 +115,11 @@ class AskedTurn:
         return self.host.stream(self.assistant, question, identity=self.caller.identity)
 
     async def _has_approvals(self) -> bool:
-        """Return whether a tool of the assistant is marked, so that a call may have to wait in a
-        chat."""
+        """Return whether a tool of the assistant is marked, or its hook asks the user, so that a
+        turn may have to wait in a chat."""
+        hook = self.host.app.package(self.assistant).hook
+        if hook is not None and await anyio.to_thread.run_sync(hook.mentions, ASK):
+            return True
         if self.host.settings(self.assistant).options.confirm:
             return True
         identity = self.caller.identity
@@ -127,12 +137,12 @@ class AskedTurn:
 
     @asynccontextmanager
     async def _decide(
-        self, approved: bool, chat_id: str, message_id: str
+        self, approved: bool, reason: str, chat_id: str, message_id: str
     ) -> AsyncIterator[AsyncIterator[Event]]:
         identity = self.caller.identity
         async with (
             self.host.chat(self.assistant, identity=identity, chat_id=chat_id) as chat,
-            chat.decide(approved, message=message_id) as events,
+            chat.decide(approved, message=message_id, reason=reason) as events,
         ):
             yield events
 
@@ -190,6 +200,14 @@ def _place(given: FormAnswer | None) -> tuple[str, str] | None:
 
 
 def _approval(pending: Sequence[ApprovalRequired], chat: str, message: str) -> UserForm:
+    state = json.dumps({"chat": chat, "message": message})
+    if asked := next((each for each in pending if each.question), None):
+        kind = {"enum": list(asked.choices)} if asked.choices else {"minLength": 1}
+        return UserForm(
+            message=asked.question,
+            properties={ANSWER: {"type": "string", "title": "Answer", **kind}},
+            state=state,
+        )
     calls = "\n".join(
         f"{each.name} {json.dumps(each.arguments, ensure_ascii=False)[:LONGEST_SHOWN]}"
         for each in pending
@@ -197,7 +215,7 @@ def _approval(pending: Sequence[ApprovalRequired], chat: str, message: str) -> U
     return UserForm(
         message=f"The assistant wants to run:\n{calls}",
         properties={"approve": {"type": "boolean", "title": "Run it"}},
-        state=json.dumps({"chat": chat, "message": message}),
+        state=state,
     )
 
 

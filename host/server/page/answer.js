@@ -21,7 +21,7 @@ import { certainty } from "./turn.js";
  * @property {(turn: Turn) => void} again another answer, or the same question once more
  * @property {(turn: Turn) => void} edit
  * @property {(turn: Turn) => boolean} last whether nothing follows it
- * @property {(turn: Turn, approved: boolean) => void} decide about the calls that wait
+ * @property {(turn: Turn, approved: boolean, answer?: string) => void} decide about the calls that wait
  * @property {(id: string) => void} show the branch of a message
  * @property {(turn: Turn, rating: number, comment: string) => Promise<void>} rate
  * @property {((turn: Turn, marker?: string) => void) | null} why
@@ -210,6 +210,8 @@ export class AnswerView {
   #pending() {
     const { turn, owner } = this;
     const waits = turn.state === "done" && owner.last(turn);
+    const asked = turn.pending.find((each) => each.question);
+    if (asked) return waits && this.#asks(asked);
     const act = (/** @type {boolean} */ approved) =>
       h("button", { type: "button", disabled: owner.busy, onclick: () => owner.decide(turn, approved) }, approved ? "Approve" : "Refuse");
     return h(
@@ -220,6 +222,28 @@ export class AnswerView {
         h("div", null, h("p", { dir: "auto" }, each.name), h("pre", { tabindex: "0" }, JSON.stringify(each.arguments, null, 1) ?? "")),
       ),
       waits && h("div", { class: "readings" }, act(true), act(false)),
+    );
+  }
+
+  /**
+   * What answers a question of a hook, which is the text above.
+   * @param {import("./types.js").Pending} asked
+   */
+  #asks(asked) {
+    const { turn, owner } = this;
+    const act = (/** @type {string} */ words, /** @type {boolean} */ approved, /** @type {string} */ answer) =>
+      h("button", { type: "button", dir: "auto", disabled: owner.busy, onclick: () => owner.decide(turn, approved, answer) }, words);
+    const choices = asked.choices ?? [];
+    const field = h("input", { type: "text", dir: "auto", "aria-label": "Your answer", maxlength: "10000" });
+    const send = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (field.value.trim()) owner.decide(turn, true, field.value.trim());
+    };
+    return h(
+      "section",
+      { class: "pending", "aria-label": "The assistant asks" },
+      choices.length === 0 && h("form", { class: "readings", onsubmit: send }, field, h("button", { type: "submit", disabled: owner.busy }, "Answer")),
+      h("div", { class: "readings" }, ...choices.map((each) => act(each, true, each)), act("No answer", false, "")),
     );
   }
 

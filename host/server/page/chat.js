@@ -334,15 +334,19 @@ export class GroundhookChat extends HTMLElement {
    * Run the calls that wait in an answer, or tell the model that they are refused.
    * @param {Turn} turn
    * @param {boolean} approved
+   * @param {string} answer to a question of a hook
    */
-  async #decide(turn, approved) {
+  async #decide(turn, approved, answer = "") {
     if (this.busy) return;
-    const names = turn.pending.map((each) => `${approved ? "Approved" : "Refused"}: ${each.name}`);
+    const asked = turn.pending.some((each) => each.question);
+    const names = asked
+      ? [answer || "no answer"]
+      : turn.pending.map((each) => `${approved ? "Approved" : "Refused"}: ${each.name}`);
     const fresh = newTurn(names.join("\n"));
     fresh.decision = true;
     this.#add(fresh);
     const path = `/api/chats/${encodeURIComponent(this.chatId)}/decisions`;
-    const body = { message_id: turn.messageId, approved };
+    const body = { message_id: turn.messageId, approved, reason: answer };
     await this.#run(fresh, (following) => this.server.ask(path, body, following));
   }
 
@@ -538,7 +542,7 @@ export class GroundhookChat extends HTMLElement {
       again: (turn) => void this.#again(turn),
       edit: (turn) => this.#edit(turn),
       last: (turn) => this.turns.at(-1) === turn,
-      decide: (turn, approved) => void this.#decide(turn, approved),
+      decide: (turn, approved, answer) => void this.#decide(turn, approved, answer),
       show: (id) => void this.#branch(id),
       rate: (turn, rating, comment) => this.#rate(turn, rating, comment),
       why: this.authors ? (turn, marker = "") => void this.#tell("why", { turn, marker }) : null,

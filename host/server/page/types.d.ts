@@ -95,11 +95,13 @@ export interface Trouble {
   line?: number;
 }
 
-/** A call that runs only when the reader approves it. */
+/** A call that runs only when the reader approves it, or a question of a hook. */
 export interface Pending {
   call_id: string;
   name: string;
   arguments: unknown;
+  question?: string;
+  choices?: string[];
 }
 
 /** A question with its answer, in whatever state it is. */

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
+from groundhook.core.errors import UsageError
+from groundhook.core.hook_engine import HookAsked
 from groundhook.core.types.chats import ChatMessage, EarlierMessage
 from groundhook.host.search.citations.index import cited
 from groundhook.host.turn.context import Request
@@ -30,6 +33,16 @@ class TurnChat:
             EarlierMessage(role="user" if one.role == "user" else "assistant", content=one.text)
             for one in texts[-limit:]
         ]
+
+    def ask(self, question: str, choices: Sequence[str], /) -> NoReturn:
+        conversation = self.request.conversation
+        if conversation is None or not conversation.can_ask:
+            raise UsageError(
+                "ctx.Ask: the user can be asked only in a kept conversation whose client can show"
+                " questions",
+                hint="decide without an answer, or say in the answer what is missing",
+            )
+        raise HookAsked(question, choices)
 
 
 def _make_earlier_message(message: ChatMessage) -> EarlierMessage:

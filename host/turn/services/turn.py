@@ -12,6 +12,8 @@ import anyio
 
 from groundhook.core.errors import HostError, Place
 from groundhook.core.hook_engine import (
+    HookAsked,
+    HookReply,
     HookScript,
     HookTurn,
 )
@@ -29,6 +31,7 @@ from groundhook.host.turn.services.tools import TurnTools
 from groundhook.host.turn.services.trace import HookNodes
 
 if TYPE_CHECKING:
+    from groundhook.core.types.chats import Decision
     from groundhook.host.turn.services.chat import TurnChat
 
 T = TypeVar("T")
@@ -73,6 +76,7 @@ class TurnServices:
             "metadata": run.request_metadata,
             "authorized": run.request.identity.model_dump(),
         }
+        kept = run.request.conversation
         return HookTurn(
             script=script,
             context=context,
@@ -81,6 +85,8 @@ class TurnServices:
             now=runtime.now() if runtime.clock_is_fixed else None,
             seed=runtime.randomness.seed,
             trace_id=run.channel.turn_id,
+            journal=kept.journal if kept else (),
+            reply=_reply(kept.decided) if kept else None,
         )
 
     def options(self) -> Mapping[str, Any]:
@@ -114,14 +120,17 @@ class TurnServices:
 
     async def during(self, name: str, hook: Awaitable[T]) -> T:
         """Await a hook in its trace node. Calls and streams that it left open end with it."""
-        failed: HostError | None = None
+        failed: HostError | HookAsked | None = None
         with span("hook", name) as node, self.trace.under(node):
             try:
                 async with anyio.create_task_group() as tasks:
                     self.calls.tasks = tasks
                     try:
                         returned = await hook
-                    except HostError as exc:  # raised below, so that the group does not wrap it
+                    except (
+                        HostError,
+                        HookAsked,
+                    ) as exc:  # raised below, so that the group does not wrap it
                         failed = exc
                     tasks.cancel_scope.cancel()
             finally:
@@ -158,3 +167,11 @@ class TurnServices:
         await self.run.channel.send(
             Warned(code=code, message=message, file=at.file, line=at.line, column=at.column)
         )
+
+
+def _reply(decided: Sequence[Decision]) -> HookReply | None:
+    """Return the user's answer to the question of Create; None for decisions about calls."""
+    answered = next((each for each in decided if each.question), None)
+    if answered is None:
+        return None
+    return HookReply(answered.reason if answered.approved else None)
