@@ -5,9 +5,18 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import anyio
 from pydantic import ValidationError
@@ -16,6 +25,7 @@ from groundhook.core.app_settings import StoreSettings
 from groundhook.core.errors import StorageError, UnknownName
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.json_lines import line
+from groundhook.core.json_text import read_json
 from groundhook.core.types.chats import ChatMessage, ChatOwner, StoredTurn
 from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import EVENT, Event
@@ -43,6 +53,7 @@ from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.stream import open_turn
 
 LOST = ("turn_lost", "the answer is incomplete: its process ended")
+QUESTION = 0  # the number of the line in front of the events of a log
 UNDOING_S = 5.0  # longest wait for the store after a turn that could not begin
 
 
@@ -71,10 +82,12 @@ class StoredTurns:
         options: TurnOptions,
         contract: Contract = NO_CONTRACT,
         request: RequestKey | None = None,
+        kept: Sequence[Mapping[str, Any]] = (),
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Run a turn without a chat, as `Host.stream` does, and store its events while it runs, so
-        that other processes can read them; they belong to `owner`. Raises RequestRepeated,
-        StorageError and what `Host.stream` raises."""
+        that other processes can read them; they belong to `owner`. `kept` are messages that are
+        stored with them, for `messages_of`. Raises RequestRepeated, StorageError and what
+        `Host.stream` raises."""
         runtime = self.runtime()
         asked = Request(
             assistant_id=assistant_id,
@@ -87,9 +100,21 @@ class StoredTurns:
         )
 
         async def make_request(turn: StoredTurn) -> Request:
+            if kept:
+                body = line({"messages": list(kept)}).encode()
+                await self.store.logs.append(owner, turn.id, QUESTION, body, turn.lease_until)
             return replace(asked, turn_id=turn.id)
 
         return self.run(runtime, owner, self.new_turn("", "", request), make_request)
+
+    async def messages_of(self, owner: ChatOwner, turn_id: str) -> list[dict[str, Any]]:
+        """Return the messages that `stream` has kept with a turn; none if it kept none, or its log
+        has been removed. Raises StorageError."""
+        blobs = await self.store.logs.read(owner, turn_id, QUESTION - 1)
+        if not blobs or blobs[0][0] != QUESTION:
+            return []
+        messages: list[dict[str, Any]] = read_json(blobs[0][1])["messages"]
+        return messages
 
     def new_turn(
         self, chat_id: str, question: ChatMessage | str, request: RequestKey | None

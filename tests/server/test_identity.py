@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from groundhook.host.cli.main import run
 from groundhook.host.server.asgi import check_settings
 from groundhook.host.server.identity import tokens as tokens_module
 from groundhook.host.server.identity.secret import FILE, Secret
-from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served
+from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, serving
 
 ISSUER, AUDIENCE = "https://id.example", "groundhook"
 
@@ -106,6 +107,25 @@ def test_a_key_is_sent_as_a_bearer_or_as_some_clients_do(served: Served, header:
     with served.client("") as client:
         value = f"Bearer {OTHER}" if header == "authorization" else OTHER
         assert who(client, **{header: value})["user"] == "other"
+
+
+def test_a_key_that_is_added_says_how_its_citations_are_written(
+    filled: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    body = {"model": "tea", "messages": [{"role": "user", "content": "all teas"}]}
+    with serving(shutil.copytree(filled, tmp_path / "app")) as served:
+        at = ["--app", str(served.app)]
+        texts: dict[str, str] = {}
+        for style in ("links", "none"):
+            assert run(["keys", "add", style, "--user", "bot", "--citations", style, *at]) == 0
+            with served.client(capfd.readouterr().out.strip()) as client:
+                for path in ("/v1/chat/completions", "/v1/responses"):
+                    given = body if "chat" in path else {"model": "tea", "input": "all teas"}
+                    texts[f"{style} {path}"] = client.post(path, json=given).text
+        assert run(["keys", "add", "x", "--citations", "roman", *at]) == 2
+    for asked, text in texts.items():
+        assert ("[[1]](http" in text) == asked.startswith("links"), asked
+        assert "[1] " not in text.replace("[[1]]", "")
 
 
 def test_keys_are_added_listed_and_revoked_while_the_server_runs(

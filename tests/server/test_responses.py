@@ -117,6 +117,57 @@ def test_a_call_of_the_clients_tool_is_an_item_and_its_output_continues_it(serve
     assert last.output_text == "It rains."
 
 
+def test_previous_response_id_continues_answers_with_tools_of_their_owner(serve: Serve) -> None:
+    call = {"tool_calls": [{"name": "weather", "arguments": {"place": "Assam"}}]}
+    files = scripted(
+        "Two minutes.",
+        {**call, "expect": "Two minutes."},
+        {"text": "It rains.", "expect": "wet"},
+        {"text": "In Assam.", "expect": "It rains."},
+        "Alone.",
+    )
+    with (
+        serve(files) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=LOCAL) as client,
+        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as other,
+    ):
+        tea = client.responses.create(model="plain", input="How long?")  # kept in a chat
+        first = client.responses.create(
+            model="plain",
+            instructions="Be brief.",
+            input="How is the weather there?",
+            tools=[WEATHER],
+            previous_response_id=tea.id,
+        )
+        assert first.to_dict()["store"] is True
+        [called] = first.output
+        assert called.type == "function_call"
+        result: Any = [{"type": "function_call_output", "call_id": called.call_id, "output": "wet"}]
+        for wrong in ({"input": "?"}, {"input": [{**result[0], "call_id": "x"}]}):
+            with pytest.raises(openai.BadRequestError):
+                client.responses.create(
+                    model="plain", tools=[WEATHER], previous_response_id=first.id, **wrong
+                )
+        with pytest.raises(openai.NotFoundError):
+            other.responses.create(
+                model="plain", input=result, tools=[WEATHER], previous_response_id=first.id
+            )
+        second = client.responses.create(
+            model="plain", input=result, tools=[WEATHER], previous_response_id=first.id
+        )
+        assert second.output_text == "It rains."
+        third = client.responses.create(
+            model="plain", input="Where?", previous_response_id=second.id
+        )
+        assert third.output_text == "In Assam."
+        alone = client.responses.create(
+            model="plain", input="?", tools=[WEATHER], store=False, extra_body={"seed": 1}
+        )
+        with pytest.raises(openai.APIStatusError) as lost:
+            client.responses.create(model="plain", input="?", previous_response_id=alone.id)
+        assert lost.value.status_code in (400, 404)
+
+
 class Teas(BaseModel):
     teas: list[str]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from groundhook.core.audience import for_readers, without_journal
-from groundhook.core.types.events import ApprovalRequired, Event, Text, Trace
+from groundhook.core.types.events import Event, Text, Trace
 from groundhook.host.output.dialects.places import placed
 
 
@@ -27,6 +27,4 @@ class Audience:
         seen = placed(event, self.public_url)
         if not self.author:
             return for_readers(seen)
-        if isinstance(seen, ApprovalRequired):
-            return without_journal(seen)
-        return None if isinstance(event, Trace) and not self.trace else seen
+        return None if isinstance(event, Trace) and not self.trace else without_journal(seen)

@@ -53,8 +53,9 @@ def _note(number: int, item: Item, public_url: str) -> str:
         address(item, public_url) if public_url or web else "",
     )
     named = f"[{title}]({url})" if url else title
-    passage = " ".join(item.content.split())
-    return f"[^{number}]: {named}{f': {_plain(passage)}' if passage else ''}"
+    # As code of the footnote: the lines of a table stay, and nothing in the passage is markup.
+    lines = [f"        {one}".rstrip() for one in item.content.strip().splitlines()]
+    return "\n".join([f"[^{number}]: {named}", *(["", *lines] if lines else [])])
 
 
 def _plain(text: str) -> str:

@@ -1,5 +1,6 @@
 """OpenAI's Responses: a turn as a response, streamed or whole; read and cancelled by its id. A
-response to one question is kept in a chat of the caller, where the next one continues it."""
+response to one question is kept in a chat of the caller, where the next one continues it; one with
+tools or several messages with its own messages, as long as its log."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import NotSupported, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.types.base import Few, Value
-from groundhook.core.types.chats import ChatOwner
+from groundhook.core.types.chats import ENDED, ChatMessage, ChatOwner, StoredTurn
 from groundhook.core.types.contract import Contract
 from groundhook.core.types.events import Event, StreamStart
 from groundhook.core.types.turn import Message, TurnOptions
@@ -79,9 +80,12 @@ class ResponseRequest(Value):
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """A request that was read. `previous` is the id of the answer that it continues."""
+    """A request that was read. `previous` is the id of the answer that it continues in a chat.
+    `kept` are the messages for the request that continues this one: without `instructions`, of
+    which each request has its own."""
 
     messages: tuple[Message, ...]
+    kept: Sequence[Mapping[str, Any]]
     options: TurnOptions
     contract: Contract
     chat_id: str = ""
@@ -100,11 +104,11 @@ async def create(call: Call) -> ASGIApp:
     ignored = [*(key.path for key in unknown), *not_read]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     call.admit_stream()  # before the turn begins
-    kept = bool(asked.previous) or (
-        _is_one_question(asked) and wanted.store is not False and _keeps(call)
-    )
-    running = await (_begin_kept if kept else _begin_alone)(call, wanted, asked)
-    fold = _fold(call, running, wanted.model, running.created, _echoed(wanted, kept=kept))
+    stored = wanted.store is not False and _keeps(call)
+    in_chat = bool(asked.previous) or (stored and _is_one_question(asked))
+    running = await (_begin_kept if in_chat else _begin_alone)(call, wanted, asked)
+    echoed = _echoed(wanted, kept=in_chat or stored)
+    fold = _fold(call, running, wanted.model, running.created, echoed)
     headers |= turn_headers(call, running)
     if wanted.stream:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
@@ -125,12 +129,25 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
     )
     if not isinstance(wanted.input, str):
         wanted = wanted.model_copy(update={"input": await _with_items(call, wanted.input)})
-    read = ReadConversation.of(_as_messages(wanted), settings.openai.system)
+    said, turn = _as_messages(wanted.input), None
+    if wanted.previous_response_id:
+        turn = await _previous(call, wanted.previous_response_id)
+        is_question = [each["role"] for each in said] == ["user"] and not contract.tools
+        if not turn.chat_id or not is_question:
+            said, turn = [*await _history(call, turn), *said], None
+    instructions = [{"role": "system", "content": wanted.instructions}]
+    given = [*(instructions if wanted.instructions else ()), *said]
+    read = ReadConversation.of(given, settings.openai.system)
     messages = request_body.check_lengths(read.messages, settings.limits)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
-    asked = _Asked(messages=messages, options=_options(call, wanted), contract=contract)
-    if wanted.previous_response_id:
-        asked = await _continued(call, wanted, asked)
+    asked = _Asked(
+        messages=messages,
+        kept=said,
+        options=_options(call, wanted),
+        contract=contract,
+        chat_id=turn.chat_id if turn else "",
+        previous=turn.answer_id if turn else "",
+    )
     return asked, read.ignored
 
 
@@ -217,30 +234,44 @@ def _is_one_question(asked: _Asked) -> bool:
     return [message.role for message in asked.messages] == ["user"] and not asked.contract.tools
 
 
-async def _continued(call: Call, wanted: ResponseRequest, asked: _Asked) -> _Asked:
-    """Return a request as the next question of the chat that the previous response is kept in.
-    Raises UnknownName, also for a response of another caller."""
-    assert wanted.previous_response_id
-    if any(message.role == "tool" for message in asked.messages) or asked.contract.tools:
-        raise NotSupported(
-            "previous_response_id: calls of the client's tools are continued by the whole history"
-            " as input, with `output` of the response"
-        )
-    if not _is_one_question(asked):
-        raise NotSupported(
-            "previous_response_id: the input is one question, or the whole history without this key"
-        )
+async def _previous(call: Call, id: str) -> StoredTurn:
+    """Return the turn of the response that a request continues. Raises UnknownName, also for one of
+    another caller, and UsageError for one that is under way."""
     if not _keeps(call):
         raise Refused("needs_user", "responses are kept for users, and this key has none")
     owner = ChatOwner.of(call.caller.identity)
-    conversations = call.serving.host.chats.conversations
-    turn = await conversations.turn(owner, _turn_id(wanted.previous_response_id))
-    if not turn.chat_id or not turn.answer_id:
+    turn = await call.serving.host.chats.conversations.turn(owner, _turn_id(id))
+    if turn.state not in ENDED:
+        raise WrongRequest("previous_response_id: that response is under way")
+    return turn
+
+
+async def _history(call: Call, turn: StoredTurn) -> list[dict[str, Any]]:
+    """Return the messages of a response and those before it. Raises WrongRequest for one that was
+    not kept."""
+    host, owner = call.serving.host, ChatOwner.of(call.caller.identity)
+    if turn.chat_id:
+        path = await host.chats.conversations.path(owner, turn.chat_id, turn.answer_id)
+        return [{"role": each.role, "content": _without_markers(each)} for each in path]
+    kept = await host.conversations.messages_of(owner, turn.id)
+    if not kept:
         raise WrongRequest(
-            "previous_response_id: that response was not kept, since it had tools, a history or"
-            " `store: false`; send the whole history as input"
+            "previous_response_id: that response was not kept (`store: false`), or is too old; send"
+            " the whole history as input"
         )
-    return replace(asked, chat_id=turn.chat_id, previous=turn.answer_id)
+    return [*kept, *_as_messages(list((await _items_of(call, turn.id)).values()))]
+
+
+def _without_markers(message: ChatMessage) -> Any:
+    """Return the content of a message of a chat without its citations, which belong to its turn."""
+    if message.answer is None:
+        return message.content
+    text, done = "", 0
+    marks = [(at, each.marker) for each in message.answer.citations for at in each.places]
+    for at, marker in sorted(marks):
+        text += message.text[done:at]
+        done = at + len(marker)
+    return text + message.text[done:]
 
 
 async def _begin_alone(call: Call, wanted: ResponseRequest, asked: _Asked) -> ServerTurn:
@@ -252,6 +283,7 @@ async def _begin_alone(call: Call, wanted: ResponseRequest, asked: _Asked) -> Se
         contract=asked.contract,
         # The SDKs name its items in later requests, as long as it is kept.
         stored=wanted.store is not False and bool(call.caller.identity.user_id),
+        kept=asked.kept if wanted.store is not False and _keeps(call) else (),
     )
     return await begin(call.serving, start)
 
@@ -352,14 +384,12 @@ def _as_choice(choice: Any) -> Any:
     return choice
 
 
-def _as_messages(wanted: ResponseRequest) -> list[Mapping[str, Any]]:
+def _as_messages(given: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the input as messages of chat completions. Calls of one answer are one message."""
     made: list[dict[str, Any]] = []
-    if wanted.instructions:
-        made.append({"role": "system", "content": wanted.instructions})
-    if isinstance(wanted.input, str):
-        return [*made, {"role": "user", "content": wanted.input}]
-    for n, item in enumerate(wanted.input):
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    for n, item in enumerate(given):
         match item.get("type", "message"):
             case "message":
                 content = _as_content(item.get("content"), f"input[{n}].content")
@@ -379,7 +409,7 @@ def _as_messages(wanted: ResponseRequest) -> list[Mapping[str, Any]]:
                 continue  # thoughts are not sent again
             case kind:
                 raise NotSupported(f"input[{n}].type: {str(kind)[:80]!r} is not offered")
-    return list(made)
+    return made
 
 
 def _as_content(content: Any, path: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import get_args
+from typing import Any, get_args
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
@@ -102,6 +102,7 @@ class Start:
     linger_s: float | None = None
     request: RequestKey | None = None
     stored: bool = False  # also where one process serves the app
+    kept: Sequence[Mapping[str, Any]] = ()  # messages for the request that continues it
     token: str = field(default_factory=new_token)
 
     @property
@@ -136,6 +137,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
                     options=start.options,
                     contract=start.contract,
                     request=start.request,
+                    kept=start.kept,
                 )
                 events = await stack.enter_async_context(turn)
             except StorageError as exc:
