@@ -111,6 +111,20 @@ def attached_part(part: Mapping[str, Any]) -> AttachedPart | None:
     return _attached(given, content, kind)
 
 
+def attached_picture(part: Mapping[str, Any]) -> AttachedPart | None:
+    """Return the picture of a part, as a file; None for a part of another type."""
+    if part.get("type") != "image_url":
+        return None
+    given = part.get("image_url")
+    image = {"url": given} if isinstance(given, str) else given
+    if not isinstance(image, Mapping):
+        return None
+    url = _text(image.get("url"))
+    if url and not url.startswith(("data:", *_ADDRESSES)):
+        return None
+    return _attached({"filename": "picture", **part, **image}, url, _text(image.get("media_type")))
+
+
 def _attached(given: Mapping[str, Any], content: str, kind: str) -> AttachedPart:
     """Return the file of a part with its content: a data URL, an address, or ""."""
     name, id = _name(_text(given.get("filename"))), _text(given.get("file_id"))

@@ -26,8 +26,9 @@ from groundhook.host.app.requests import conversation, turn_options, validated
 from groundhook.host.app.stored_turns import UNDOING_S, StoredTurns
 from groundhook.host.app.titles import write_title
 from groundhook.host.app.turn_recorder import TurnRecorder, has_ended, milliseconds
+from groundhook.host.chats.attachments import file_ids, with_files, without_files
 from groundhook.host.chats.history import sources, split
-from groundhook.host.chats.ports import RequestKey, message_id
+from groundhook.host.chats.ports import KeptFile, RequestKey, message_id
 from groundhook.host.turn.context import KeptConversation, Request, Runtime
 
 DECLINED = "no answer"  # to a question of a hook
@@ -68,12 +69,12 @@ class OpenChat:
         ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then nothing is
         stored."""
         overrides = turn_options(search, connector, options)
-        question = self._make_question(message, "")
+        question, files = self._make_question(message, "")
         leaf = await self._store_chat()
         if after:
             await self._find_message(after)
         question = question.model_copy(update={"parent": after or leaf})
-        async with self._run_turn(question, overrides, first=not leaf) as events:
+        async with self._run_turn(question, overrides, files=files, first=not leaf) as events:
             yield events
 
     @asynccontextmanager
@@ -95,8 +96,9 @@ class OpenChat:
         if before.role != "user":
             raise UsageError("only a question can be edited", hint="regenerate an answer instead")
         _refuse_decision(before)
-        question = self._make_question(text, before.parent)
-        async with self._run_turn(question, turn_options(search, connector, options)) as events:
+        question, files = self._make_question(text, before.parent)
+        overrides = turn_options(search, connector, options)
+        async with self._run_turn(question, overrides, files=files) as events:
             yield events
 
     @asynccontextmanager
@@ -153,7 +155,7 @@ class OpenChat:
         if not pending:
             raise UsageError("no call of this answer waits for approval")
         decisions = _decisions(pending, approved, reason)
-        question = self._make_question(_in_words(decisions), answer.id)
+        question, _ = self._make_question(_in_words(decisions), answer.id)
         question = question.model_copy(update={"decisions": decisions})
         overrides = turn_options(None, None, options)
         async with self._run_turn(question, overrides) as events:
@@ -194,11 +196,13 @@ class OpenChat:
         question: ChatMessage,
         options: TurnOptions,
         *,
+        files: Sequence[KeptFile] = (),
         first: bool = False,
         again: bool = False,
     ) -> AsyncIterator[AsyncIterator[Event]]:
         runtime = self._of.runtime()
-        new = self._of.new_turn(self.id, question.id if again else question, self.request)
+        asked = question.id if again else question
+        new = self._of.new_turn(self.id, asked, self.request, files)
         stored, request = False, None
 
         async def make_request(turn: StoredTurn) -> Request:
@@ -242,11 +246,12 @@ class OpenChat:
         path = await newest(MOST_SUMMARISED if settings.summarise else settings.messages)
         omitted, before = split(path, most_messages=settings.messages, most_tokens=settings.tokens)
         asked, journal = await self._asked(question, settings.messages, settings.tokens)
+        messages = (*before, Message(role="user", content=question.content))
         deciders = {each.assistant_id for each in question.decisions if each.assistant_id}
         return Request(
             # One to which a hook delegates the turn may have asked.
             assistant_id=next(iter(deciders), self.assistant_id),
-            messages=(*before, Message(role="user", content=question.content)),
+            messages=await self._with_files(messages),
             options=options.model_copy(update={"chat_id": self.id}),
             identity=self._identity,
             conversation=KeptConversation(
@@ -285,7 +290,23 @@ class OpenChat:
             path = await conversations.path(self._owner, self.id, asked.parent, most_messages)
         _, before = split(path, most_messages=most_messages, most_tokens=most_tokens)
         messages = (*before, Message(role="user", content=asked.content))
-        return messages, pending[0].journal
+        return await self._with_files(messages), pending[0].journal
+
+    async def _with_files(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages with the files that they refer to. Raises UnknownName for one that
+        this chat does not have."""
+        ids = [id for message in messages for id in file_ids(message.content)]
+        if not ids:
+            return tuple(messages)
+        files = await self._of.store.conversations.files(self._owner, self.id, ids)
+        return tuple(
+            message.model_copy(update={"content": with_files(message.content or "", files)})
+            for message in messages
+        )
+
+    async def file(self, id: str) -> KeptFile:
+        """Return a file of this chat. Raises UnknownName."""
+        return (await self._of.store.conversations.files(self._owner, self.id, [id]))[id]
 
     async def _store_chat(self) -> str:
         """Return the last message of the chat, and store the chat if it is new."""
@@ -319,20 +340,26 @@ class OpenChat:
             raise UnknownName("message", id, ())
         return found
 
-    def _make_question(self, message: ChatQuestion, parent: str) -> ChatMessage:
+    def _make_question(
+        self, message: ChatQuestion, parent: str
+    ) -> tuple[ChatMessage, Sequence[KeptFile]]:
+        """Return a question with references to its files, and these. Raises UsageError."""
         parts = not isinstance(message, (Message, Mapping))
         raw: Any = {"role": "user", "content": message} if parts else message
-        (valid,) = conversation([raw])
+        settings = self._of.runtime().app.settings
+        (valid,) = conversation([raw], settings.turns, settings.attachments)
         if valid.role != "user":
             raise UsageError(f"a question has the role 'user', not {valid.role!r}")
-        return ChatMessage(
+        content, files = without_files(valid.content or "")
+        question = ChatMessage(
             id=message_id(),
             chat_id=self.id,
             parent=parent,
             role="user",
-            content=valid.content or "",
+            content=content,
             made_at=milliseconds(self._of.runtime().now),
         )
+        return question, files
 
 
 def _decisions(

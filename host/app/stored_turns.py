@@ -41,6 +41,8 @@ from groundhook.host.app.turn_recorder import (
 from groundhook.host.chats.ports import (
     ChatStore,
     EndedTurn,
+    FileLimits,
+    KeptFile,
     NewTurn,
     RequestKey,
     message_id,
@@ -117,9 +119,14 @@ class StoredTurns:
         return messages
 
     def new_turn(
-        self, chat_id: str, question: ChatMessage | str, request: RequestKey | None
+        self,
+        chat_id: str,
+        question: ChatMessage | str,
+        request: RequestKey | None,
+        files: Sequence[KeptFile] = (),
     ) -> NewTurn:
-        """Return a turn that begins now."""
+        """Return a turn that begins now, with the files of its question."""
+        limits = self.runtime().app.settings.attachments
         return NewTurn(
             id=turn_id(),
             chat_id=chat_id,
@@ -129,6 +136,8 @@ class StoredTurns:
             at=milliseconds(self.runtime().now),
             lease_until=lease_until(self.settings),
             request=request,
+            files=files,
+            most_files=FileLimits(limits.person_files, round(limits.person_mb * 1024 * 1024)),
         )
 
     @asynccontextmanager

@@ -138,6 +138,7 @@ def delete_chat(sql: Sql, owner: str, id: str) -> None:
     turns = "select id from turns where owner = :owner and chat_id = :id"
     sql.change(f"delete from logs where turn_id in ({turns})", **whose)
     sql.change("delete from turns where owner = :owner and chat_id = :id", **whose)
+    sql.change("delete from attachments where owner = :owner and chat_id = :id", **whose)
     sql.change("delete from messages where owner = :owner and chat_id = :id", **whose)
     sql.change("delete from chats where owner = :owner and id = :id", **whose)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from groundhook.core.errors import AlreadyDecided, ChatBusy, RequestRepeated, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.types.chats import ChatMessage, ChatOwner, Feedback, StoredTurn
+from groundhook.host.chats.attachments import keep_files, names_of, read_files
 from groundhook.host.chats.logs import append_blob
-from groundhook.host.chats.ports import EndedTurn, NewTurn
+from groundhook.host.chats.ports import EndedTurn, KeptFile, NewTurn
 from groundhook.host.chats.storage.sql import Sql, SqlRow, Threads
 from groundhook.host.chats.tables import (
     MESSAGE,
@@ -123,6 +124,8 @@ class SqlConversations:
                     if question.decisions:
                         _refuse_second_decision(sql, owner, question)
                     _keep_question(sql, owner, question)
+                    if turn.files:
+                        keep_files(sql, owner, question, turn.files, turn.most_files)
                 sql.change(
                     "update chats set leaf = :leaf where owner = :owner and id = :chat",
                     leaf=begun.question_id,
@@ -159,6 +162,7 @@ class SqlConversations:
             )
             for chat, question, parent in rows:
                 sql.change("delete from messages where id = :id", id=question)
+                sql.change("delete from attachments where message_id = :id", id=question)
                 sql.change(
                     "update chats set leaf = :parent where owner = :owner and id = :chat"
                     " and leaf = :leaf",
@@ -236,6 +240,12 @@ class SqlConversations:
             )
         )
         return (turn_in(rows[0][1:]), rows[0][0]) if rows else None
+
+    async def files(
+        self, owner: ChatOwner, chat: str, ids: Sequence[str], /
+    ) -> Mapping[str, KeptFile]:
+        """Return files of a chat by id. Raises UnknownName for one that the chat does not have."""
+        return await self._threads.read(lambda sql: read_files(sql, owner, chat, ids))
 
     async def running(self, owner: ChatOwner, chat: str, /) -> StoredTurn | None:
         """Return the turn of a chat that runs, or None."""
@@ -352,7 +362,7 @@ def _keep_question(sql: Sql, owner: ChatOwner, question: ChatMessage) -> None:
     if question.parent:
         _check_message(sql, owner, question.chat_id, question.parent)
     _insert(sql, owner, question)
-    title = title_of(question.text)
+    title = title_of(question.text or names_of(question.content))
     sql.change(
         "update chats set title = :title, folded = :folded"
         " where owner = :owner and id = :chat and title = ''",

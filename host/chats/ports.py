@@ -8,7 +8,7 @@ raise StorageError.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -82,9 +82,28 @@ class RequestKey:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeptFile:
+    """A file or a picture of a question, without its part."""
+
+    id: str
+    name: str
+    media_type: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class FileLimits:
+    """The most files that the chats of one person hold, and their bytes together."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class NewTurn:
     """A turn that begins. `question` is the message to store, or the id of a stored one, for
-    another answer to it. `request` finds it again, with `requested`."""
+    another answer to it; `files` are those of a message to store, which refers to them by id.
+    `request` finds it again, with `requested`."""
 
     id: str
     chat_id: str
@@ -94,6 +113,8 @@ class NewTurn:
     at: int
     lease_until: int
     request: RequestKey | None = None
+    files: Sequence[KeptFile] = ()
+    most_files: FileLimits = FileLimits()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,8 +189,15 @@ class Conversations(Protocol):
         """Keep the question and a turn that runs, in one transaction; the question becomes the leaf
         of the chat. A turn without a chat has the question "". Raises UnknownName for the chat,
         the question, or its parent, ChatBusy while another turn of the chat runs,
-        AlreadyDecided for decisions about an answer that a message follows already, and
-        RequestRepeated for a request whose key the owner has used."""
+        AlreadyDecided for decisions about an answer that a message follows already,
+        RequestRepeated for a request whose key the owner has used, and UsageError for more files
+        than `most_files`."""
+        ...
+
+    async def files(
+        self, owner: ChatOwner, chat: str, ids: Sequence[str], /
+    ) -> Mapping[str, KeptFile]:
+        """Return files of a chat by id. Raises UnknownName for one that the chat does not have."""
         ...
 
     async def undo(self, owner: ChatOwner, turn: str, /) -> None:

@@ -66,6 +66,14 @@ CHATS = TableScripts(
         """
         alter table turns add column read_until bigint not null default 0;
         """,
+        """
+        create table attachments (
+            id text primary key, owner text not null, chat_id text not null,
+            message_id text not null, name text not null, media_type text not null,
+            size bigint not null, body blob not null
+        );
+        create index attachments_of_chat on attachments (owner, chat_id);
+        """,
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -34,6 +35,8 @@ from groundhook.host.chats.ports import (
     ChatPage,
     ChatStore,
     EndedTurn,
+    FileLimits,
+    KeptFile,
     NewTurn,
     RequestKey,
     chat_id,
@@ -67,6 +70,8 @@ async def begin(
     owner: ChatOwner = ADA,
     *,
     lease: int = 100,
+    files: Sequence[KeptFile] = (),
+    most: FileLimits | None = None,
 ) -> StoredTurn:
     return await store.conversations.begin(
         owner,
@@ -78,6 +83,8 @@ async def begin(
             worker="w1",
             at=10,
             lease_until=lease,
+            files=files,
+            most_files=most or FileLimits(),
         ),
     )
 
@@ -530,3 +537,26 @@ async def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path
     ):
         await chat(chat_store(storage))
     assert "secret" not in str(failed.value)
+
+
+async def test_files_are_of_one_chat_bounded_for_a_person_and_removed_with_it(
+    store: ChatStore,
+) -> None:
+    tea = KeptFile(id="f_tea", name="tea.txt", media_type="text/plain", body=b"tea \x00\xff")
+    cup = KeptFile(id="f_cup", name="cup.txt", media_type="", body=b"cups")
+    most, conversations = FileLimits(2, 100), store.conversations
+    first, second, theirs = await chat(store), await chat(store), await chat(store, BOB)
+    turn = await begin(store, first.id, question(first.id), files=[tea], most=most)
+    assert await conversations.files(ADA, first.id, ["f_tea", "f_tea"]) == {"f_tea": tea}
+    for owner, other in ((ADA, second.id), (BOB, first.id), (BOB, theirs.id)):
+        with pytest.raises(UnknownName):
+            await conversations.files(owner, other, ["f_tea"])
+    for few, words in ((FileLimits(1, 100), "at most 1 files"), (FileLimits(2, 9), "MB of files")):
+        with pytest.raises(UsageError, match=words):
+            await begin(store, second.id, question(second.id), files=[cup], most=few)
+    await begin(store, second.id, question(second.id), files=[cup], most=most)
+    await conversations.undo(ADA, turn.id)
+    with pytest.raises(UnknownName):
+        await conversations.files(ADA, first.id, ["f_tea"])
+    await store.chats.delete(ADA, second.id)
+    await begin(store, first.id, question(first.id), files=[tea, cup], most=most)

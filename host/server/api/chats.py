@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from anyio.lowlevel import checkpoint
 from pydantic import Field
@@ -42,6 +43,8 @@ _Enter = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 LONGEST_TITLE = 200
 MOST_LISTED = 200
+# Pictures that browsers show and that have no script.
+PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 
 
 class NewChat(Value):
@@ -256,6 +259,23 @@ async def export_chat(call: Call) -> Response:
         public_url=call.public_url,
     )
     return _download(f"{chat.id}.md", text, "text/markdown")
+
+
+async def get_file(call: Call) -> Response:
+    """Return a file of a chat: a picture as such, anything else to be saved."""
+    id = call.request.path_params["file"][:100]
+    store = call.serving.host.chats.conversations
+    file = (await store.files(_owner(call), _chat_id(call), [id]))[id]
+    shown = file.media_type in PICTURES
+    disposition = "inline" if shown else f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
+    return Response(
+        file.body,
+        media_type=file.media_type if shown else "application/octet-stream",
+        headers={
+            "content-disposition": disposition,
+            "content-security-policy": "default-src 'none'; sandbox",
+        },
+    )
 
 
 def _download(name: str, text: str, media_type: str) -> Response:

@@ -336,6 +336,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         query=(("format", "`json` or `markdown`"),),
     ),
     Endpoint(
+        method="GET",
+        path="/api/chats/{chat}/files/{file}",
+        handler=chat_api.get_file,
+        part="chats",
+        about="A file of a question: `file_id` of its part.",
+        scope="chats",
+    ),
+    Endpoint(
         method="PUT",
         path="/api/messages/{message}/feedback",
         handler=chat_api.rate_answer,
