@@ -63,6 +63,60 @@ def test_a_cited_passage_is_marked_in_its_document(visit: Visit) -> None:
     assert document.url.endswith("#cited")
 
 
+def test_an_attached_file_is_read_kept_and_shown_again(visit: Visit, tmp_path: Path) -> None:
+    visit.open("notes")
+    page = visit.page
+    lease, other = tmp_path / "lease <b>.md", tmp_path / "other.md"
+    lease.write_text("# Notice\n\nThe notice period of the lease is three months.\n")
+    other.write_text("# Other\n\nNothing.\n")
+    # By the keyboard alone: the button opens the dialog of files, chips are removed by buttons.
+    page.get_by_role("button", name="Attach files").focus()
+    with page.expect_file_chooser() as chosen:
+        page.keyboard.press("Enter")
+    chosen.value.set_files([lease, other])
+    attached = page.get_by_role("list", name="Attached files")
+    assert attached.get_by_role("listitem").all_inner_texts() == ["lease <b>.md", "other.md"]
+    page.get_by_role("button", name="Remove other.md").press("Enter")
+    assert attached.get_by_role("listitem").all_inner_texts() == ["lease <b>.md"]
+    visit.ask("How long is the notice period?")
+    assert "three months" in page.locator(".prose").inner_text()
+    assert page.locator(".chip").first.inner_text().startswith("lease <b>.md")
+    assert page.locator(".box").get_by_role("listitem").count() == 0
+    page.reload()
+    shown = page.locator(".ask").get_by_role("listitem")
+    shown.first.wait_for()
+    assert shown.all_inner_texts() == ["lease <b>.md"]
+    # An edited question keeps its file.
+    page.get_by_role("button", name="Edit").press("Enter")
+    assert page.locator(".box").get_by_role("listitem").all_inner_texts() == ["lease <b>.md"]
+    page.get_by_label("Your question").fill("How many months is the notice period?")
+    page.keyboard.press("Enter")
+    page.get_by_role("group", name="Question 2 of 2").wait_for()
+    page.locator(".acts").wait_for()
+    assert "three months" in page.locator(".prose").inner_text()
+
+
+def test_files_are_dropped_and_pasted_and_too_many_are_named(visit: Visit) -> None:
+    visit.open("notes")
+    page = visit.page
+    give = """([kind, names]) => {
+      const panel = document.querySelector("groundhook-chat").shadowRoot.querySelector(".panel");
+      const carried = new DataTransfer();
+      for (const name of names) carried.items.add(new File(["tea"], name, { type: "text/plain" }));
+      const event = kind === "paste"
+        ? new ClipboardEvent("paste", { clipboardData: carried, bubbles: true, cancelable: true })
+        : new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true });
+      (kind === "paste" ? panel.querySelector("textarea") : panel).dispatchEvent(event);
+    }"""
+    page.evaluate(give, ["drop", ["a.txt"]])
+    page.evaluate(give, ["paste", ["b.txt"]])
+    chips = page.locator(".box").get_by_role("listitem")
+    assert chips.all_inner_texts() == ["a.txt", "b.txt"]
+    page.evaluate(give, ["drop", [f"{n}.txt" for n in range(9)]])
+    assert chips.count() == 10
+    assert page.get_by_role("alert").inner_text() == "A question has at most 10 files."
+
+
 def test_a_hostile_answer_runs_nothing_loads_nothing_and_leads_nowhere(visit: Visit) -> None:
     visit.open("hostile")
     visit.ask("all teas")

@@ -87,6 +87,8 @@ class AssistantInfo(Value):
     tags: tuple[str, ...] = ()
     locales: tuple[str, ...] = ()
     searches: tuple[str, ...] = Field(default=(), description="Types that it searches: web, kb, db")
+    files: int = Field(default=0, description="Most files of a message")
+    file_mb: float = Field(default=0, description="Largest file of a message, in MB")
 
 
 class SearchAsk(SearchRequest):
@@ -207,7 +209,7 @@ def assistant_info(call: Call, id: str) -> AssistantInfo:
     except HostError:
         return AssistantInfo(id=id)
     types = [type for type in SEARCH_TYPES if getattr(search, type).enabled]
-    info = package.info
+    info, limits = package.info, host.app.settings.attachments
     try:
         texts = texts_of(package.locales, info.get("locales") or {}, _locale(call))
     except ConfigError:  # a damaged file: a turn in its language reports it
@@ -222,6 +224,8 @@ def assistant_info(call: Call, id: str) -> AssistantInfo:
         tags=tuple(info.get("tags") or ()),
         locales=tuple(package.locales),
         searches=tuple(types),
+        files=limits.files,
+        file_mb=min(limits.file_mb, call.serving.settings.limits.image_mb),
     )
 
 

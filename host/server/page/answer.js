@@ -4,6 +4,7 @@
 import { blockNode, copy } from "./blocks.js";
 import { chips, kind, place } from "./chips.js";
 import { count, duration, h, icon } from "./dom.js";
+import { fileList } from "./files.js";
 import { hookMessage } from "./messages.js";
 import { certainty } from "./turn.js";
 
@@ -55,7 +56,7 @@ export class AnswerView {
   update() {
     const { turn } = this;
     const { busy } = this.owner;
-    this.#draw(this.question, [turn.question, turn.questionId, turn.questionSiblings, busy], () => this.#question());
+    this.#draw(this.question, [turn.question, turn.files.length, turn.questionId, turn.questionSiblings, busy], () => this.#question());
     this.#draw(this.lanes, [turn.searches, turn.state, turn.blocks.length > 0], () => this.#lanes());
     this.#draw(this.before, [turn.reasoning.length, turn.tools, turn.messages], () => this.#before());
     this.#prose();
@@ -77,10 +78,11 @@ export class AnswerView {
 
   #question() {
     const { turn, owner } = this;
-    if (!turn.question) return [];
+    if (!turn.question && !turn.files.length) return [];
     const canEdit = owner.kept && turn.questionId && !owner.busy && !turn.decision;
     return [
-      h("p", { dir: "auto" }, turn.question),
+      turn.question && h("p", { dir: "auto" }, turn.question),
+      fileList(turn.files),
       h(
         "span",
         { class: "tools" },
@@ -95,10 +97,11 @@ export class AnswerView {
     if (!turn.searches.length) return [];
     const running = turn.state !== "done" && turn.state !== "broken";
     const end = Math.max(1, ...turn.searches.map((each) => each.began + (each.duration_ms || 1)));
-    const asked = new Set(turn.searches.map((each) => each.query));
+    // What the user refers to is named, not searched for in other words.
+    const asked = new Set(turn.searches.filter((each) => each.source !== "user").map((each) => each.query));
     const [only] = asked;
     const other = asked.size === 1 && only.trim() !== turn.question.trim() ? only : "";
-    const lanes = turn.searches.map((each) => lane(each, end, asked.size > 1));
+    const lanes = turn.searches.map((each) => lane(each, end, asked.size > 1 || each.source === "user"));
     const read = turn.searches.flatMap((each) => account(each));
     const all = [
       other && h("p", { class: "understood" }, h("span", null, "Understood as "), h("bdi", null, other)),

@@ -8,6 +8,7 @@ import { AnswerView } from "./answer.js";
 import { Problem, Server } from "./api.js";
 import { Composer } from "./composer.js";
 import { safeAddress, h, icon, sheets } from "./dom.js";
+import { Files, filesOf } from "./files.js";
 import { openSource } from "./source.js";
 import { newTurn, step, turnsOf } from "./turn.js";
 
@@ -15,8 +16,19 @@ import { newTurn, step, turnsOf } from "./turn.js";
 /** @typedef {import("./types.d.ts").Assistant} Assistant */
 
 const PART = 30; // messages that are loaded at once
+const REFUSED = [400, 404, 413, 422]; // answers to a question that may be asked in another form
 const STYLES = await sheets("tokens.css", "chat.css");
 const HOME = new URL(import.meta.url).origin;
+
+/**
+ * Return the content of a question, whose files must have been read.
+ * @param {Turn} turn
+ */
+function contentOf(turn) {
+  if (!turn.files.length) return turn.question;
+  const text = turn.question ? [{ type: "text", text: turn.question }] : [];
+  return [...text, ...turn.files.map((each) => each.part)];
+}
 
 export class GroundhookChat extends HTMLElement {
   static observedAttributes = ["server", "assistant", "chat", "token", "open"];
@@ -63,6 +75,7 @@ export class GroundhookChat extends HTMLElement {
     this.head = h("div", { class: "head", hidden: true }, h("b", null, this.name), this.closer);
     this.panel = h("div", { class: "panel" }, this.head, this.talk, this.composer.element, this.spokenText);
     this.shadow.append(h("div", { class: "root" }, this.launcher, this.panel));
+    this.composer.takeDrops(this.panel);
     this.#listen();
   }
 
@@ -146,28 +159,32 @@ export class GroundhookChat extends HTMLElement {
    */
   async ask(text) {
     const question = text.trim();
-    if (!question || this.busy) return;
+    const { files } = this.composer.files;
+    if (!(question || files.length) || this.busy) return;
     await this.ready;
     if (this.busy || !this.assistant) return;
     const edited = this.editing;
     this.editing = null;
-    const turn = newTurn(question);
+    const turn = newTurn(question, files);
     if (edited) this.#cut(this.turns.indexOf(edited));
     this.#add(turn);
     this.composer.set(""); // before the chat has an id, under which another draft is kept
+    this.composer.files.set([]);
     await this.#run(turn, async (following) => {
       const { search } = this.composer;
       const locale = this.getAttribute("locale");
       const options = locale ? { options: { locale } } : {};
+      const parts = await Files.parts(files);
       if (!this.kept) {
-        const messages = [...this.#history(), { role: "user", content: question }];
+        const messages = [...this.#history(), { role: "user", content: contentOf(turn) }];
         const body = { assistant: this.getAttribute("assistant"), messages, ...search, ...options };
         return this.server.ask("/api/turns", body, following);
       }
       if (!this.chatId) await this.#makeChat(following);
       const path = `/api/chats/${encodeURIComponent(this.chatId)}/turns`;
       const edit = edited?.questionId ? { edit: edited.questionId } : {};
-      return this.server.ask(path, { text: question, ...edit, ...search, ...options }, following);
+      const asked = parts.length ? { content: contentOf(turn) } : { text: question };
+      return this.server.ask(path, { ...asked, ...edit, ...search, ...options }, following);
     });
   }
 
@@ -229,6 +246,7 @@ export class GroundhookChat extends HTMLElement {
       if (question && turn === this.turns.at(-1)) {
         turn.questionId = question.id;
         turn.questionSiblings = question.siblings;
+        turn.files = filesOf(question.content); // by their ids, without their contents
       }
       if (stored?.role === "assistant" && stored.answer?.turn_id === turn.id) {
         turn.messageId = stored.id;
@@ -248,12 +266,14 @@ export class GroundhookChat extends HTMLElement {
     if (error instanceof Problem && error.code === "chat_busy") {
       // Another tab asks in this chat: follow that turn, and keep the question.
       this.composer.set(turn.question);
+      this.composer.files.set(turn.files);
       queueMicrotask(() => this.start());
       return;
     }
-    if (error instanceof Problem && error.status === 401) {
-      this.#cut(this.turns.indexOf(turn));
+    if (error instanceof Problem && (error.status === 401 || (turn.files.length && REFUSED.includes(error.status)))) {
+      if (error.status === 401) this.#cut(this.turns.indexOf(turn));
       this.composer.set(turn.question);
+      this.composer.files.set(turn.files);
     }
     this.#fail(error, turn);
   }
@@ -293,7 +313,7 @@ export class GroundhookChat extends HTMLElement {
       .slice(0, -1)
       .filter((each) => each.end?.content)
       .flatMap((each) => [
-        { role: "user", content: each.question },
+        { role: "user", content: contentOf(each) },
         { role: "assistant", content: each.end?.content },
       ]);
   }
@@ -318,10 +338,11 @@ export class GroundhookChat extends HTMLElement {
     const at = this.turns.indexOf(turn);
     if (!this.kept || !turn.messageId) {
       this.editing = turn;
+      this.composer.files.set(turn.files);
       await this.ask(turn.question);
       return;
     }
-    const fresh = newTurn(turn.question);
+    const fresh = newTurn(turn.question, turn.files);
     fresh.questionId = turn.questionId;
     fresh.questionSiblings = turn.questionSiblings;
     this.#cut(at);
@@ -435,6 +456,7 @@ export class GroundhookChat extends HTMLElement {
     const given = /** @type {any} */ (about?.placeholder);
     const said = typeof given === "object" && given ? given : { prompts: given ? [given] : [] };
     const prompts = (Array.isArray(said.prompts) ? said.prompts : []).slice(0, 3).map(String);
+    this.composer.files.allow(about?.files ?? 0, about?.file_mb ?? 0);
     this.composer.input.placeholder = about?.name ? `Ask ${about.name}` : "Ask";
     this.name.textContent = about?.name ?? "";
     this.hello.replaceChildren(
@@ -507,6 +529,7 @@ export class GroundhookChat extends HTMLElement {
   #edit(turn) {
     this.editing = turn;
     this.composer.set(turn?.question ?? "");
+    this.composer.files.set(turn?.files ?? []);
     this.composer.input.focus();
     this.#changed();
   }

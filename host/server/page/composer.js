@@ -1,7 +1,9 @@
 // @ts-check
-/** Where a question is typed: it grows, keeps what was typed, and says whether it sends or stops. */
+/** Where a question is typed: it grows, keeps what was typed, takes files, and says whether it sends
+ * or stops. */
 
 import { h, icon } from "./dom.js";
+import { Files } from "./files.js";
 
 const HIGHEST = 240; // pixels
 
@@ -23,9 +25,11 @@ export class Composer {
       h("option", { value: "on" }, "Search: on"),
       h("option", { value: "off" }, "Search: off"),
     );
+    this.files = new Files(() => this.input.focus());
     this.button = h("button", { type: "submit", class: "send" });
     this.note = h("div", { class: "editing" });
-    this.element = h("form", { class: "box" }, this.note, this.input, h("div", { class: "row" }, this.mode, this.button));
+    const row = h("div", { class: "row" }, this.files.button, this.files.input, this.mode, this.button);
+    this.element = h("form", { class: "box" }, this.note, this.files.note, this.files.list, this.input, row);
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
       if (chat.busy()) chat.stop();
@@ -37,6 +41,12 @@ export class Composer {
       if (!chat.busy()) chat.ask(this.input.value);
     });
     this.input.addEventListener("input", () => this.#typed());
+    this.input.addEventListener("paste", (event) => {
+      const files = [...(event.clipboardData?.files ?? [])];
+      if (!files.length || !this.files.most) return;
+      event.preventDefault();
+      this.files.add(files);
+    });
     this.draw(null);
   }
 
@@ -52,6 +62,28 @@ export class Composer {
   set(text) {
     this.input.value = text;
     this.#typed();
+  }
+
+  /**
+   * Take files that are dropped on a node, which says so while they are above it.
+   * @param {HTMLElement} node
+   */
+  takeDrops(node) {
+    const carries = (/** @type {DragEvent} */ event) => this.files.most > 0 && event.dataTransfer?.types.includes("Files");
+    node.addEventListener("dragover", (event) => {
+      if (!carries(event)) return;
+      event.preventDefault();
+      node.classList.add("dropping");
+    });
+    node.addEventListener("dragleave", (event) => {
+      if (!node.contains(/** @type {Node | null} */ (event.relatedTarget))) node.classList.remove("dropping");
+    });
+    node.addEventListener("drop", (event) => {
+      node.classList.remove("dropping");
+      if (!carries(event)) return;
+      event.preventDefault();
+      this.files.add([...(event.dataTransfer?.files ?? [])]);
+    });
   }
 
   /** Show what was typed before a reload, unless something is typed already. */

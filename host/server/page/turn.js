@@ -1,21 +1,25 @@
 // @ts-check
 /** A turn as the page knows it: made of the events of its stream, or of a stored message. */
 
+import { filesOf } from "./files.js";
+
 /** @typedef {import("./types.d.ts").Turn} Turn */
 /** @typedef {import("./types.d.ts").Search} Search */
 
 /**
  * Return a turn that has just been asked.
  * @param {string} question
+ * @param {import("./types.d.ts").Attached[]} [files]
  * @returns {Turn}
  */
-export function newTurn(question) {
+export function newTurn(question, files = []) {
   return {
     id: "",
     resume: "",
     questionId: "",
     messageId: "",
     question,
+    files,
     questionSiblings: [],
     siblings: [],
     state: "running",
@@ -55,7 +59,7 @@ export function turnsOf(messages) {
   const turns = [];
   for (const message of messages) {
     if (message.role === "user") {
-      const turn = newTurn(plainText(message.content));
+      const turn = newTurn(plainText(message.content), filesOf(message.content));
       turn.state = "broken";
       turn.questionId = message.id;
       turn.decision = (message.decisions ?? []).length > 0;

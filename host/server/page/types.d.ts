@@ -58,6 +58,12 @@ export interface Search {
   readings?: { read_as: string; total: number | null }[];
 }
 
+export interface Attached {
+  name: string;
+  file: File | null;
+  part: any;
+}
+
 export interface Tool {
   call_id: string;
   name: string;
@@ -111,6 +117,7 @@ export interface Turn {
   questionId: string;
   messageId: string;
   question: string;
+  files: Attached[];
   questionSiblings: string[];
   siblings: string[];
   state: "running" | "waiting" | "done" | "broken";
@@ -133,6 +140,8 @@ export interface Turn {
 }
 
 export interface Assistant {
+  files: number;
+  file_mb: number;
   id: string;
   name: string;
   description: string;
