@@ -87,8 +87,12 @@ test-peers: install
 test-clients: install
 	@mkdir -p build/clients && cp tests/clients/package.json tests/clients/node_clients.mjs build/clients
 	@npm install --silent --no-audit --no-fund --prefix build/clients
-	@test -x build/clients/python/bin/python || $(BIN)/python -m venv build/clients/python
-	@build/clients/python/bin/pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	@for place in python:requirements older:requirements-older; do \
+		folder=build/clients/$${place%%:*}; \
+		test -x $$folder/bin/python || $(BIN)/python -m venv $$folder; \
+		$$folder/bin/pip install --quiet --disable-pip-version-check \
+			-r tests/clients/$${place##*:}.txt || exit 1; \
+	done
 	@$(BIN)/python -m pytest -n0 -m peers tests/clients $(PYTEST)
 
 test-faults: install

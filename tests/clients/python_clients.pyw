@@ -75,7 +75,12 @@ def llamaindex() -> Any:
 
     model = OpenAILike(model="tea", api_base=V1, api_key=key, is_chat_model=True)
     asked = [ChatMessage(role="user", content=QUESTION)]
+    links = {"extra_body": {"groundhook": {"citations": "links"}}}
+    linked = OpenAILike(
+        model="tea", api_base=V1, api_key=key, is_chat_model=True, additional_kwargs=links
+    )
     return {
+        "links": linked.chat(asked).message.content.count("](http"),
         "text": model.chat(asked).message.content,
         "stream": "".join(chunk.delta or "" for chunk in model.stream_chat(asked)),
     }
@@ -140,6 +145,34 @@ def instructor() -> Any:
     return {"object": made.model_dump()}
 
 
+def llm() -> Any:
+    import subprocess
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        about = {"model_id": "teas", "model_name": "tea", "api_base": V1}
+        about["api_key_name"] = "groundhook"  # without it the command sends no key
+        # YAML has all of JSON.
+        (Path(folder) / "extra-openai-models.yaml").write_text(json.dumps([about]))
+        os.environ["LLM_USER_PATH"] = folder  # noqa: TID251 - a process of its own
+
+        def ask(*arguments: str) -> str:
+            command = [str(Path(sys.executable).parent / "llm"), *arguments]
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout.strip()
+
+        ask("keys", "set", "groundhook", "--value", key)
+        return {
+            "text": ask("-m", "teas", QUESTION, "--no-stream"),
+            "stream": ask("-m", "teas", QUESTION),
+            "again": ask("-c", QUESTION),
+        }
+
+
 CLIENTS = {
     "langchain": langchain,
     "litellm": litellm,
@@ -147,5 +180,6 @@ CLIENTS = {
     "pydantic-ai": pydantic_ai,
     "openai-agents": openai_agents,
     "instructor": instructor,
+    "llm": llm,
 }
 sys.stdout.write(json.dumps(CLIENTS[name]()))
