@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.parts.attached_files import FILES, LEASE, content, end, new_chat, part
+from tests.parts.attached_files import FILES, LEASE, QUESTION, content, end, new_chat, part
 from tests.server.conftest import Served, serving, write
 
 
@@ -85,3 +86,22 @@ def test_a_picture_is_kept_beside_its_message(served_files: Served) -> None:
         got = client.get(f"/api/chats/{chat}/files/{stored['file_id']}")
         assert (got.content, got.headers["content-type"]) == (b"\x89PNG...", "image/png")
         client.delete(f"/api/chats/{chat}")
+
+
+def test_clients_of_openai_send_files_and_are_told_that_audio_is_not_heard(
+    served_files: Served,
+) -> None:
+    with served_files.client() as client:
+        asked = {"role": "user", "content": content(part())}
+        body = {"model": "files", "messages": [asked]}
+        answer = client.post("/v1/chat/completions", json=body).json()
+        assert "three months" in answer["choices"][0]["message"]["content"]
+        file = {"type": "input_file", **part()["file"]}
+        given = [{"role": "user", "content": [{"type": "input_text", "text": QUESTION}, file]}]
+        answer = client.post("/v1/responses", json={"model": "files", "input": given}).json()
+        assert "three months" in json.dumps(answer["output"])
+        audio = {"type": "input_audio", "input_audio": {"data": "QUJD", "format": "wav"}}
+        asked = {"role": "user", "content": content(audio)}
+        refused = client.post("/v1/chat/completions", json={"model": "files", "messages": [asked]})
+        assert refused.status_code == 400
+        assert "messages[0].content[1].type: no model of this assistant reads" in refused.text

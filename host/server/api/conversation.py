@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundhook.core.errors import UsageError
+from groundhook.core.errors import NotSupported, UsageError
 from groundhook.core.types.turn import Message
 from groundhook.host.output.dialects.literal import without_citations
 from groundhook.host.server import request_body
@@ -22,14 +22,17 @@ class ReadConversation:
 
     messages: list[Message] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    hears: bool = False  # whether a model of the assistant reads audio
     _open: dict[str, str] = field(default_factory=dict)  # paths of calls by id
 
     @staticmethod
-    def of(given: Sequence[Mapping[str, Any]], system: str) -> ReadConversation:
+    def of(
+        given: Sequence[Mapping[str, Any]], system: str, *, hears: bool = False
+    ) -> ReadConversation:
         """Return the conversation of a request. A client's system message becomes the user's,
-        unless the settings allow it, because it would outrank the assistant's prompts. Raises
-        UsageError."""
-        made = ReadConversation()
+        unless the settings allow it, because it would outrank the assistant's prompts. Audio is
+        refused unless a model `hears` it. Raises UsageError, NotSupported."""
+        made = ReadConversation(hears=hears)
         for n, each in enumerate(given):
             made._add(each, f"messages[{n}]", system)
         made._require_results()
@@ -59,6 +62,8 @@ class ReadConversation:
             raise UsageError(f"{where}.role: should be 'system', 'user', 'assistant' or 'tool'")
         if fields["content"] is None:
             raise WrongRequest(f"{where}.content: should be text or a list of parts")
+        if not self.hears:
+            _refuse_audio(fields["content"], where)
         message, _ = request_body.validate_body(Message, fields, where)
         self.ignored += [f"{where}.{key}" for key in each if key not in _READ]
         self.messages.append(message)
@@ -97,3 +102,12 @@ class ReadConversation:
         if self._open:
             path = next(iter(self._open.values()))
             raise WrongRequest(f"{path}: its result does not follow, a message of the role 'tool'")
+
+
+def _refuse_audio(content: Any, where: str) -> None:
+    for n, part in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(part, Mapping) and part.get("type") == "input_audio":
+            raise NotSupported(
+                f"{where}.content[{n}].type: no model of this assistant reads 'input_audio'; it"
+                " reads 'text', 'file' and 'image_url'"
+            )

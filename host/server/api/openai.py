@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from groundhook.core.errors import HostError, NotSupported, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.server_settings import CitationStyle, ServerSettings
 from groundhook.core.types.base import Few, Value
-from groundhook.core.types.turn import Message, TurnOptions
+from groundhook.core.types.turn import Message, TurnOptions, connector_ids
 from groundhook.host.config.package import Package
 from groundhook.host.config.tree import PACKAGE
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
@@ -153,7 +154,8 @@ async def chat_completions(call: Call) -> ASGIApp:
         form=wanted.response_format,
         form_path="response_format",
     )
-    read = ReadConversation.of(wanted.messages, settings.openai.system)
+    hears = _hears(call, package.id)
+    read = ReadConversation.of(wanted.messages, settings.openai.system, hears=hears)
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
@@ -243,6 +245,16 @@ def ignored_header(ignored: Sequence[str]) -> str:
     shown = ", ".join(name.encode("ascii", "replace").decode() for name in ignored)
     visible = "".join(sign if sign.isprintable() else "?" for sign in shown)
     return visible[:LONGEST_HEADER].strip()  # the value of a header ends in no blank
+
+
+def _hears(call: Call, assistant_id: str) -> bool:
+    """Return whether a model of an assistant reads audio."""
+    host = call.serving.host
+    for name in connector_ids(host.settings(assistant_id).connector):
+        with suppress(HostError):  # a wrong file is reported when the connector is used
+            if host.app.connector(host.app.connector_id(assistant_id, name)).can("audio", False):
+                return True
+    return False
 
 
 def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:

@@ -42,6 +42,7 @@ from groundhook.host.server.turns.running import ServerTurn, TurnLog, TurnParame
 from groundhook.host.server.turns.sse import SSE, FoldWriter, folded, folded_so_far
 
 PREFIX = "resp_"
+_FILE = ("filename", "file_data", "file_url", "file_id")
 _TEXTS = ("input_text", "output_text", "text")
 
 
@@ -422,8 +423,13 @@ def _as_content(content: Any, path: str) -> Any:
             parts.append({"type": "text", "text": part.get("text")})
         elif kind == "input_image" and part.get("image_url"):
             parts.append({"type": "image_url", "image_url": {"url": part["image_url"]}})
+        elif kind == "input_file":
+            file = {key: part[key] for key in _FILE if part.get(key)}
+            parts.append({"type": "file", "file": file})
         else:
-            raise NotSupported(f"{path}[{n}].type: offered are 'input_text' and 'input_image'")
+            raise NotSupported(
+                f"{path}[{n}].type: offered are 'input_text', 'input_image' and 'input_file'"
+            )
     texts = [part["text"] for part in parts if part["type"] == "text"]
     if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
         return "\n".join(texts)
