@@ -15,7 +15,7 @@ from tests.page.conftest import SECRET, Shop, Visit, visiting
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, started
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Route
+    from playwright.sync_api import Browser, Page, Route
 
 
 def token(user: str = "visitor", seconds: int = 600) -> str:
@@ -448,6 +448,55 @@ def test_everything_is_reached_with_the_keyboard_and_has_a_name(visit: Visit) ->
     ):
         assert named in tree, named
     assert "button:" not in tree.replace("button: ", "")
+
+
+FOCUSED = """() => {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  const label = at?.labels?.[0]?.innerText;
+  return (at?.ariaLabel || label || at?.innerText || at?.value || "").trim();
+}"""
+
+
+def go_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Press a key until what begins with this name has the focus."""
+    for _ in range(60):
+        if str(page.evaluate(FOCUSED)).startswith(name):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{name!r} is not reached with {key}")
+
+
+@pytest.mark.browser
+def test_a_person_goes_from_a_question_to_a_kept_test_with_keys_alone(visit: Visit) -> None:
+    visit.open()
+    page, press = visit.page, visit.page.keyboard.press
+    for question in ("Which teas are there?", "And which coffees?"):
+        go_to(page, "Your question")
+        page.keyboard.type(question)
+        press("Enter")
+        answer = page.get_by_role("article", name=question)
+        answer.get_by_role("button", name="Why?").wait_for()
+    go_to(page, "Source:", "Shift+Tab")
+    press("Enter")
+    page.get_by_role("dialog").wait_for()
+    press("Escape")
+    go_to(page, "Why?")
+    press("Enter")
+    go_to(page, "Try other settings", "Shift+Tab")
+    press("Enter")
+    go_to(page, "Setting")
+    page.keyboard.type("connector")
+    go_to(page, "Value")
+    page.keyboard.type("rtl")
+    go_to(page, "Change")
+    press("Enter")
+    go_to(page, "Run both")
+    press("Enter")
+    page.get_by_role("region", name="Trial").get_by_text("שלום עולם").wait_for()
+    go_to(page, "Save as a test")
+    press("Enter")
+    page.get_by_role("heading", name="Save as a test").wait_for()
 
 
 @pytest.mark.browser

@@ -56,6 +56,8 @@ export class AnswerView {
   update() {
     const { turn } = this;
     const { busy } = this.owner;
+    // Those who listen go from answer to answer by these names.
+    this.element.setAttribute("aria-label", turn.question.slice(0, 100) || "Question");
     this.#draw(this.question, [turn.question, turn.files.length, turn.questionId, turn.questionSiblings, busy], () => this.#question());
     this.#draw(this.lanes, [turn.searches, turn.state, turn.blocks.length > 0], () => this.#lanes());
     this.#draw(this.before, [turn.reasoning.length, turn.tools, turn.messages], () => this.#before());
