@@ -91,6 +91,25 @@ class RewriteSettings(Value):
     )
 
 
+class VerifySettings(Value):
+    """The verification of an answer's sentences by what `uses.verify` names."""
+
+    when: Literal["after", "before"] = Field(
+        default="after",
+        description=(
+            "`after`: the answer streams, and the verdicts come with its end; `before`: it is shown"
+            " once it is verified"
+        ),
+    )
+    max_sentences: int = Field(
+        default=20,
+        ge=1,
+        le=100,
+        description="Sentences of an answer that are verified, and most requests for them",
+    )
+    timeout_ms: int = Field(default=8000, ge=1, description="Deadline of all requests together")
+
+
 class RerankSettings(RerankOptions):
     """The reranking of results. `top_n` and `top_k` are one key. Keys that `RerankOptions` does not
     have can be set in files alone: a hook or a request must not choose addresses and API keys."""
@@ -173,6 +192,7 @@ class SearchSettings(Sources):
         default=QuerySettings(), validation_alias=AliasChoices("query", "querydsl", "query_dsl")
     )
     rewrite: RewriteSettings = defaults_of(RewriteSettings)
+    verify: VerifySettings = defaults_of(VerifySettings)
     rerank: RerankSettings = defaults_of(RerankSettings)
     citation: CitationSettings = defaults_of(CitationSettings)
     weights: WeightSettings = defaults_of(WeightSettings)
@@ -218,6 +238,13 @@ class UsesSettings(Value):
     title: str = Field(
         default="builtin",
         description="Of kept conversations; `builtin`: the first words of the question",
+    )
+    verify: str = Field(
+        default="",
+        description=(
+            "Says whether the sources of an answer support the sentences that cite them"
+            " (`search.verify`); empty: nothing does"
+        ),
     )
     vision: str = Field(
         default="", json_schema_extra=_unread("images go to the assistant's connector")

@@ -558,6 +558,18 @@ declare module "groundhook" {
     query: ComputedBy | null;
     /** Facts of the sentences that cite it which are not in it */
     missing: string[];
+    /** The sentences that cite it and that `uses.verify` has judged */
+    verified: VerifiedSentence[];
+  }
+
+  /** A sentence of an answer, and what `uses.verify` says of it. */
+  export interface VerifiedSentence {
+    /** The sentence, without its markers; cut where it is long */
+    sentence: string;
+    /** Whether its sources say all of it */
+    supported: boolean;
+    /** The words of a source that support it */
+    quote: string;
   }
 
   /** The answer of a language model. `error` is the reason of a failure; `content` then has the text that had arrived. */

@@ -32,6 +32,7 @@ _CONFIGURED = {
     "query": "`uses.query`; deadline `search.query.timeout_ms`",
     "rerank": "`uses.rerank` or `search.rerank`; deadline `search.rerank.timeout_ms`",
     "web": "`uses.web` or `search.web.provider`; deadline `search.web.timeout_ms`",
+    "verify": "`uses.verify`; deadline `search.verify.timeout_ms`",
     "entities": "`entities.extractor` of a collection",
 }
 

@@ -11,7 +11,15 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from groundhook.core.types.base import FewOf, Value, defaults_of
-from groundhook.core.types.events import Cited, Claims, Failed, HookJournal, Verdict, Warned
+from groundhook.core.types.events import (
+    Cited,
+    Claims,
+    Failed,
+    HookJournal,
+    Verdict,
+    VerifiedSentence,
+    Warned,
+)
 from groundhook.core.types.search import Certainty, Item, Origin, SearchAccount, SourceType
 from groundhook.core.types.turn import Identity, Message, Usage
 
@@ -48,6 +56,9 @@ class KeptCitation(Value):
     )
     missing: tuple[str, ...] = Field(
         default=(), description="Facts of the sentences that cite it which are not in the source"
+    )
+    verified: tuple[VerifiedSentence, ...] = Field(
+        default=(), description="The sentences that cite it and that `uses.verify` has judged"
     )
 
 

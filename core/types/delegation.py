@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.search import SearchType, TimeRange
@@ -316,6 +316,53 @@ class WebSearchAnswer(DelegateReply):
     @classmethod
     def _dialects(cls, raw: Any) -> Any:
         return {"results": raw} if isinstance(raw, list) else raw
+
+
+# ------------------------------------------------------------------------------------------- verify
+
+
+class VerifySentence(Value):
+    """A sentence of an answer."""
+
+    id: str = Field(description="Made for this request alone: no source can name it")
+    text: str = Field(description="The sentence, without its markers")
+    before: str = Field(default="", description="The sentence before it, for what it refers to")
+
+
+class VerifySource(Value):
+    """A source that all sentences of the request cite."""
+
+    title: str = ""
+    text: str
+
+
+class VerifyAsk(Value):
+    """Say of each sentence of an answer whether the sources that it cites support it."""
+
+    question: str = Field(description="The question that the answer is for")
+    sentences: tuple[VerifySentence, ...]
+    sources: tuple[VerifySource, ...]
+
+
+class SentenceJudgement(DelegateReply):
+    """What the verifier says of a sentence."""
+
+    id: str = Field(max_length=40, description="Of a sentence in the request; others do not count")
+    supported: StrictBool = Field(
+        description="Whether the sources say all of it; `true` needs a `quote`"
+    )
+    quote: str = Field(
+        default="",
+        max_length=4000,
+        description="What supports it, in the words of a source: it is looked for there",
+    )
+
+
+class VerifyAnswer(DelegateReply):
+    """`{"verdicts": [{"id", "supported", "quote"}]}`. Of two verdicts on one sentence the negative
+    one counts."""
+
+    verdicts: Few[tuple[SentenceJudgement, ...]]
 
 
 # ----------------------------------------------------------------------------------------- entities

@@ -119,6 +119,14 @@ class Reasoning(_Event):
     delta: str = Field(description="Text to append")
 
 
+class VerifiedSentence(Value):
+    """A sentence of an answer, and what `uses.verify` says of it."""
+
+    sentence: str = Field(description="The sentence, without its markers; cut where it is long")
+    supported: bool = Field(description="Whether its sources say all of it")
+    quote: str = Field(default="", description="The words of a source that support it")
+
+
 class CitationSeen(_Event):
     """A marker in the answer and its verdict; sent before the text that contains it."""
 
@@ -133,6 +141,11 @@ class CitationSeen(_Event):
     item: Item | None = Field(
         default=None, description="The source; of an `earlier` marker as it was kept"
     )
+    missing: tuple[str, ...] = Field(
+        default=(),
+        description="As in `stream_end`, where the answer is verified before it is shown",
+    )
+    verified: tuple[VerifiedSentence, ...] = Field(default=(), description="As `missing`")
 
 
 class HookMessage(_Event):
@@ -315,6 +328,9 @@ class Cited(Value):
     missing: tuple[str, ...] = Field(
         default=(), description="Facts of the sentences that cite it which are not in it"
     )
+    verified: tuple[VerifiedSentence, ...] = Field(
+        default=(), description="The sentences that cite it and that `uses.verify` has judged"
+    )
 
 
 class Claims(Value):
@@ -329,9 +345,18 @@ class Claims(Value):
         ),
     )
     doubtful: int = Field(
-        default=0, description="Of these, those with a fact that is in none, or without a source"
+        default=0,
+        description=(
+            "Of these, those with a fact that is in none, without a source, or `unsupported`"
+        ),
     )
     uncited: int = Field(default=0, description="Sentences with such facts that cite nothing")
+    verified: int = Field(
+        default=0, description="Of `cited`, those that `uses.verify` found to be supported"
+    )
+    unsupported: int = Field(
+        default=0, description="Of `cited`, those that `uses.verify` found not to be"
+    )
 
 
 class StreamEnd(_Event):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import IO, Any, Literal, assert_never, get_args
 
 from rich.cells import cell_len
@@ -368,6 +368,8 @@ class Terminal:
                     Style(dim=True, link=safe_link(citation.url)),
                 )
             )
+        for doubt in _doubts(citation):
+            self._write_line(Styled(f"  {' ' * cell_len(marker)}  {doubt}", "yellow"))
 
     # ---- lines
 
@@ -424,3 +426,12 @@ def _overlap(text: str, marker: str) -> int:
         ),
         0,
     )
+
+
+def _doubts(citation: Cited) -> Iterator[str]:
+    """Yield what is doubtful of the sentences that cite a source."""
+    if citation.missing:
+        yield one_line(f"not in it: {', '.join(citation.missing)}")
+    for each in citation.verified:
+        if not each.supported:
+            yield one_line(f"does not say: {each.sentence}")

@@ -74,6 +74,7 @@ _OTHERS = frozenset(
         "tools",
         "user_data",
         "vector_cache",
+        "verify",
         "window",
     ]
 )

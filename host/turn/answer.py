@@ -32,6 +32,7 @@ from groundhook.core.types.events import (
     ToolStart,
     Warned,
 )
+from groundhook.core.types.search import Item
 from groundhook.core.types.tools import ToolOutcome
 from groundhook.core.types.turn import Completion, Message, Usage
 from groundhook.host.llm.deltas import answering
@@ -55,6 +56,7 @@ from groundhook.host.turn.approvals import (
 from groundhook.host.turn.draft import Draft, arguments_for_event, step
 from groundhook.host.turn.endings import ending
 from groundhook.host.turn.prompt.message_parts import result_part
+from groundhook.host.turn.shown_text import ShownText
 
 if TYPE_CHECKING:
     # A turn without a kept chat does not need it at run time.
@@ -122,9 +124,14 @@ class GrowingAnswer:
     first_text_ms: float | None = None
     question_words: frozenset[str] = frozenset()
     checked: ClaimState = ClaimState()
+    items: dict[str, Item] = field(default_factory=dict)  # of the cited markers
+    shown: ShownText = field(init=False)
     _reading: Reading = Reading()
     _sources: dict[str, CitedSource] = field(default_factory=dict)  # of the cited markers
     _noticed: set[Notice] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.shown = ShownText(self.channel)
 
     @property
     def has_begun(self) -> bool:
@@ -366,12 +373,13 @@ class GrowingAnswer:
 
     def _stream_citation(self, judged: JudgedMarker) -> None:
         marker, verdict, item = judged.marker, judged.verdict, judged.item
-        self.channel.send_nowait(CitationSeen(marker=marker, verdict=verdict, item=item))
+        self.shown.send(CitationSeen(marker=marker, verdict=verdict, item=item))
         self.cited.setdefault(marker, cited(marker, verdict, item))
         if item is not None:
             self.cited_keys.add(item.key)
             if marker not in self._sources:
                 self._sources[marker] = CitedSource.of_item(item)
+                self.items[marker] = item
         self.checked = claims.with_marker(self.checked, marker, self._sources.get(marker))
         self._add_text(marker)
 
@@ -385,7 +393,7 @@ class GrowingAnswer:
             self.parts[-1]["text"] += text
         else:
             self.parts.append({"type": "text", "text": text})
-        self.channel.send_nowait(Text(delta=text))
+        self.shown.send(Text(delta=text))
 
     def _add_usage(self, finished: Finished) -> None:
         self.finish_reason, self.model = finished.finish_reason, finished.model or self.model

@@ -101,6 +101,7 @@ def _list_delegate_targets(settings: Settings) -> Iterator[str]:
     """Yield the targets of the delegated steps in the settings."""
     uses = settings.uses
     yield from (uses.rewrite, uses.title, uses.keyword, uses.query, uses.rerank, uses.web)
+    yield uses.verify
     yield settings.search.web.provider
     if settings.search.rerank.mcp:
         yield f"mcp:{settings.search.rerank.mcp.removeprefix('mcp:')}"

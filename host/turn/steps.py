@@ -105,15 +105,8 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
             return None
         if created is not None and created.delegate is not None:
             return created.delegate
-        error: HostError | None = None
-        if created is not None and created.answer_text is not None:
-            conversation: Sequence[Message] = run.request.messages
-            await _report_not_run(run)
-            contract = run.request.contract
-            _check_choice(run, contract)
-            await run.answer.say(await held_to(contract, created.answer_text))
-        else:
-            conversation, error = await _search_and_answer(run, created)
+        async with _verifying(run):
+            conversation, error = await _answer(run, created)
         try:
             with _record_time(run, "next"):
                 run.returned = await _run_next(run, hooks, conversation, error)
@@ -129,6 +122,42 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
     if delegation is None:
         await _report_model_error(run, error)
     return delegation
+
+
+async def _answer(
+    run: AssistantRun, created: CreateReturn | None
+) -> tuple[Sequence[Message], HostError | None]:
+    """Stream the answer of Create, else search, and stream the model's. Returns the conversation
+    for Next, and the error if the model failed."""
+    if created is None or created.answer_text is None:
+        return await _search_and_answer(run, created)
+    await _report_not_run(run)
+    contract = run.request.contract
+    _check_choice(run, contract)
+    await run.answer.say(await held_to(contract, created.answer_text))
+    return run.request.messages, None
+
+
+@asynccontextmanager
+async def _verifying(run: AssistantRun) -> AsyncIterator[None]:
+    """Have the answer of the block verified after it, or before it is shown."""
+    if not run.settings.uses.verify:
+        yield
+        return
+    # Imported here because few assistants have their answers verified.
+    from groundhook.host.turn.verification import verifier_of, verify_answer
+
+    by = verifier_of(run)
+    if by and run.settings.search.verify.when == "before":
+        run.answer.shown.hold()
+    try:
+        yield
+        if by:
+            with _record_time(run, "verify"):
+                await verify_answer(run, by)
+    finally:
+        if run.answer.shown.release(run.answer.cited):
+            run.answer.first_text_ms = run.channel.elapsed_ms()
 
 
 async def _search_and_answer(

@@ -140,7 +140,7 @@ async def test_the_endpoint_gets_the_schema_of_the_answer(make_app: MakeApp) -> 
     assert sent["temperature"] == 0
 
 
-@pytest.mark.parametrize("step", ["rewrite", "title", "keyword", "query", "rerank"])
+@pytest.mark.parametrize("step", ["rewrite", "title", "keyword", "query", "rerank", "verify"])
 async def test_check_knows_the_models_of_every_step(make_app: MakeApp, step: str) -> None:
     def app(name: str) -> Any:
         package = json.dumps({"name": "A", "uses": {step: f"connector:{name}"}})

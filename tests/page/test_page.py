@@ -710,6 +710,20 @@ SOURCE = {
     "published": "",
     "status": None,
 }
+PLACES = {
+    "also": [
+        {"title": f"Manual {n}", "document_id": f"m{n}.pdf", "collection": "manuals"}
+        | {"url": "https://example.org/m" if n == 1 else ""}
+        for n in range(1, 8)
+    ]
+}
+JUDGED = {
+    "missing": ["923"],
+    "verified": [
+        {"sentence": "Wax lasts.", "supported": False, "quote": ""},
+        {"sentence": "Wax.", "supported": True, "quote": "Wax only."},
+    ],
+}
 TOLD: list[Any] = [
     {"type": "stream_start", "message_id": ""},
     {"type": "search_start", "search_id": "s1", "source": "auto", "search_type": "db"}
@@ -728,8 +742,7 @@ TOLD: list[Any] = [
     | {"message": " moment"},
     {"type": "message", "action": "send", "message_id": "m2"}
     | {"message": {"type": "image", "props": {"url": "https://evil.example/i.png"}}},
-    {"type": "citation", "marker": "#ref:a1b2", "verdict": "earlier", "item": SOURCE}
-    | {"missing": ["923"]},
+    {"type": "citation", "marker": "#ref:a1b2", "verdict": "earlier", "item": SOURCE | PLACES},
     *(
         {"type": "citation", "marker": marker, "verdict": "ok"}
         | {"item": {**SOURCE, "citation_id": marker}}
@@ -753,6 +766,7 @@ TOLD: list[Any] = [
     },
     {"type": "stream_end", "content": "Wax. #ref:a1b2", "grounded": True, "finish_reason": "length"}
     | {"certainty": "partial", "claims": {"cited": 4, "supported": 3, "doubtful": 1, "uncited": 1}}
+    | {"citations": [{"marker": "#ref:a1b2", "verdict": "earlier"} | JUDGED]}
     | {"timings": {"total": 1900}, "usage": {"total_tokens": 9, "cost": 0.0004}},
 ]
 
@@ -784,8 +798,17 @@ def test_what_an_answer_says_of_itself_is_shown(visit: Visit) -> None:
     assert page.get_by_text("Not understood: zorgs").is_visible()
     page.get_by_text("Reasoning").click()
     assert page.get_by_text("Wax or oil?").is_visible()
-    page.get_by_role("button", name="Source: Manual › Care, of an earlier answer").focus()
-    assert "Not in this source: 923" in page.locator(".card").inner_text()
+    doubtful = "Source: Manual › Care, of an earlier answer, doubtful"
+    page.get_by_role("button", name=doubtful).focus()
+    for text in (
+        "Not in this source: 923",
+        "Not supported: “Wax lasts.”",
+        "Supported by “Wax only.”",
+        "The same text is in Manual 1, Manual 2, Manual 3, Manual 4, Manual 5 and 2 more",
+    ):
+        assert text.replace("“", "").replace("”", "") in page.locator(".card").inner_text().replace(
+            "“", ""
+        ).replace("”", ""), text
     page.keyboard.press("Escape")
     page.get_by_role("button", name="oils for bread (2)").click()
     page.locator(".ask p", has_text="oils for bread").wait_for()

@@ -255,6 +255,7 @@ def test_an_error_names_the_part_of_the_request(client: OpenAI) -> None:
 
 def test_clients_can_read_whether_an_answer_cites_a_source(client: OpenAI) -> None:
     claims = {"cited": 1, "supported": 1, "doubtful": 0, "uncited": 0}
+    claims |= {"verified": 0, "unsupported": 0}
     judged = {"grounded": True, "certainty": "sure", "claims": claims}
     whole = client.chat.completions.create(model="tea", messages=QUESTION)
     assert whole.to_dict()["groundhook"] == judged

@@ -51,6 +51,7 @@ def test_a_response_has_annotations_that_cut_out_its_numbers(client: OpenAI) -> 
     ]
     assert cut == [("[1]", "Assam"), ("[2]", "Sencha"), ("[1]", "Assam")]
     claims = {"cited": 1, "supported": 1, "doubtful": 0, "uncited": 0}
+    claims |= {"verified": 0, "unsupported": 0}
     assert made.to_dict()["groundhook"] == {"grounded": True, "certainty": "sure", "claims": claims}
     assert made.usage is not None
 

@@ -22,6 +22,7 @@ from groundhook.core.types.chats import (
 from groundhook.core.types.events import (
     ApprovalRequired,
     CitationSeen,
+    Cited,
     DocumentsSearchCompleted,
     DocumentsSearchStarted,
     Event,
@@ -122,10 +123,10 @@ def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for 
 
 
 def _end(state: Keeping, event: StreamEnd) -> Keeping:
-    missing = {each.marker: each.missing for each in event.citations}
+    ended = {each.marker: each for each in event.citations}
     return _change_answer(
         state,
-        citations=tuple(_with_missing(each, missing) for each in state.parts.citations),
+        citations=tuple(_as_judged(each, ended) for each in state.parts.citations),
         claims=event.claims,
         data=event.data,
         metadata=event.metadata,
@@ -159,7 +160,7 @@ def _events(answer: KeptAnswer) -> Iterator[Event]:
         yield StreamEnd(
             content=answer.content,
             citations=tuple(
-                cited(each.marker, each.verdict, each.item, each.missing)
+                cited(each.marker, each.verdict, each.item, each.missing, each.verified)
                 for each in answer.citations
             ),
             data=answer.data,
@@ -176,9 +177,12 @@ def _events(answer: KeptAnswer) -> Iterator[Event]:
 # ---- text and citations
 
 
-def _with_missing(citation: KeptCitation, missing: Mapping[str, tuple[str, ...]]) -> KeptCitation:
-    lacking = missing.get(citation.marker, ()) if citation.item else ()
-    return citation.model_copy(update={"missing": lacking}) if lacking else citation
+def _as_judged(citation: KeptCitation, ended: Mapping[str, Cited]) -> KeptCitation:
+    """Return a citation with what the end of the turn says of the sentences that cite it."""
+    judged = ended.get(citation.marker)
+    if judged is None or citation.item is None or not (judged.missing or judged.verified):
+        return citation
+    return citation.model_copy(update={"missing": judged.missing, "verified": judged.verified})
 
 
 def _place_citations(state: Keeping) -> Keeping:

@@ -323,6 +323,9 @@ def judgement(event: StreamEnd, asked: SearchAccount | None) -> dict[str, Any]:
         judged["claims"] = event.claims.model_dump()
     if asked is not None:
         judged |= asked.model_dump(mode="json", include={"readings", "explanation"})
+    verified = [each for citation in event.citations for each in citation.verified]
+    if unsupported := dict.fromkeys(each.sentence for each in verified if not each.supported):
+        judged["unsupported"] = list(unsupported)
     return {"grounded": event.grounded, **judged}
 
 

@@ -22,9 +22,12 @@ LONGEST_LINE = 4000  # characters that are read as one line
 MOST_LOOKS = 2000
 MOST_MARKS = 200  # of a line; later ones are not looked at
 MOST_MISSING = 20  # of a marker
+MOST_CITED = 100  # sentences that are kept
+LONGEST_KEPT = 1000  # characters of a kept sentence
 
 _ADDRESS = re.compile(r"\]\([^()\s]{1,2000}\)|https?://[^\s<>]+")
 _PREFIX = re.compile(r"[\s>]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
+_GAP = re.compile(r" ([.,;:!?…])")
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)")
 
 
@@ -38,9 +41,21 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class CitedSentence:
+    """A sentence with the markers of its known sources; `before` is the one before it in its line.
+    `supported`: its facts are in them."""
+
+    text: str
+    before: str
+    markers: tuple[str, ...]
+    supported: bool
+
+
+@dataclass(frozen=True)
 class ClaimState:
     """The state of the fold: the line so far with its marks, the fence of a block of code that it
-    is in, and what was found. `missing` has the facts that the sources of a marker lack."""
+    is in, and what was found. `missing` has the facts that the sources of a marker lack, `cited`
+    the sentences that cite."""
 
     line: str = ""
     marks: tuple[Mark, ...] = ()
@@ -49,6 +64,7 @@ class ClaimState:
     looked_for: int = 0
     claims: Claims = Claims()
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cited: tuple[CitedSentence, ...] = ()
 
 
 def with_text(state: ClaimState, text: str, known: frozenset[str]) -> ClaimState:
@@ -113,26 +129,39 @@ def _check(
 ) -> ClaimState:
     claims, missing, looked_for = state.claims, dict(state.missing), state.looked_for
     covering: list[CitedSource] = []
-    for text, marks in reversed(sentences):
+    kept: list[CitedSentence] = []
+    for at, (text, marks) in reversed(list(enumerate(sentences))):
         cited = {mark.marker: mark.source for mark in marks if mark.source is not None}
         asked = list(cited.values()) if marks else covering
         each = max(1, len(asked))
         found = facts(text, known=known)[: max(0, MOST_LOOKS - looked_for) // each]
         looked_for += len(found) * each
         if not marks:
-            if covering and found and not missing_of(found, covering):
-                claims = _count(claims, supported=True)
-            elif found:
-                claims = claims.model_copy(update={"uncited": claims.uncited + 1})
+            claims = _count_without_marks(claims, found, covering)
             continue
         covering = asked
         lacking = missing_of(found, covering) if covering else []
         claims = _count(claims, supported=bool(covering) and not lacking)
+        before = sentences[at - 1][0] if at else ""
+        kept += _kept(text, before, tuple(cited), supported=not lacking)
         for mark in marks if lacking else ():
             if mark.source is not None:
                 both = dict.fromkeys([*missing.get(mark.marker, ()), *lacking])
                 missing[mark.marker] = tuple(both)[:MOST_MISSING]
-    return replace(state, claims=claims, missing=missing, looked_for=looked_for)
+    cited_so_far = (*state.cited, *reversed(kept))[:MOST_CITED]
+    return replace(state, claims=claims, missing=missing, looked_for=looked_for, cited=cited_so_far)
+
+
+def _kept(
+    text: str, before: str, markers: tuple[str, ...], *, supported: bool
+) -> list[CitedSentence]:
+    plain, context = (_plain(each[:LONGEST_KEPT]) for each in (text, before))
+    return [CitedSentence(plain, context, markers, supported)] if plain and markers else []
+
+
+def _plain(text: str) -> str:
+    """Return a sentence without the gap that its marker leaves before a full stop."""
+    return _GAP.sub(r"\1", " ".join(text.split()))
 
 
 def missing_of(found: Sequence[Fact], sources: Sequence[CitedSource]) -> list[str]:
@@ -144,6 +173,31 @@ def missing_of(found: Sequence[Fact], sources: Sequence[CitedSource]) -> list[st
     return [fact.text for fact in lacking if added.isdisjoint(fact.readings)]
 
 
+def _count_without_marks(
+    claims: Claims, found: Sequence[Fact], covering: Sequence[CitedSource]
+) -> Claims:
+    if not found:
+        return claims
+    if covering and not missing_of(found, covering):
+        return _count(claims, supported=True)
+    return claims.model_copy(update={"uncited": claims.uncited + 1})
+
+
 def _count(claims: Claims, *, supported: bool) -> Claims:
     name = "supported" if supported else "doubtful"
     return claims.model_copy(update={"cited": claims.cited + 1, name: getattr(claims, name) + 1})
+
+
+def with_verdict(claims: Claims, sentence: CitedSentence, *, supported: bool) -> Claims:
+    """Return the counts with a verdict on a sentence: one that its sources do not support is
+    doubtful."""
+    if supported:
+        return claims.model_copy(update={"verified": claims.verified + 1})
+    moved = int(sentence.supported)
+    return claims.model_copy(
+        update={
+            "unsupported": claims.unsupported + 1,
+            "supported": claims.supported - moved,
+            "doubtful": claims.doubtful + moved,
+        }
+    )

@@ -10,7 +10,7 @@ from typing import Any
 from groundhook.core.addresses import LOCAL, WEB, address
 from groundhook.core.errors import HostError
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.core.types.events import Cited, Verdict
+from groundhook.core.types.events import Cited, Verdict, VerifiedSentence
 from groundhook.core.types.search import Item
 from groundhook.core.unseen import clean
 from groundhook.host.search.citations.ids import LONGEST, SHORTEST, key_of, short_id
@@ -147,7 +147,13 @@ def _origin(item: Item) -> tuple[object, ...]:
     return place if item.document_id or item.record_id is not None else (*place, item.title)
 
 
-def cited(marker: str, verdict: Verdict, item: Item | None, missing: Sequence[str] = ()) -> Cited:
+def cited(
+    marker: str,
+    verdict: Verdict,
+    item: Item | None,
+    missing: Sequence[str] = (),
+    verified: Sequence[VerifiedSentence] = (),
+) -> Cited:
     """Return the entry of a marker in `stream_end`."""
     if item is None:
         return Cited(marker=marker, verdict=verdict)
@@ -164,4 +170,5 @@ def cited(marker: str, verdict: Verdict, item: Item | None, missing: Sequence[st
         record_id=item.record_id,
         query=item.query,
         missing=tuple(missing),
+        verified=tuple(verified),
     )

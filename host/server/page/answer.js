@@ -343,6 +343,7 @@ export class AnswerView {
         null,
         h("button", { type: "button", disabled: !item.url, onclick: () => this.reading.open(citation) }, h("bdi", null, item.title || place(item))),
         h("span", { class: `note ${item.type}` }, ` ${place(item)}`),
+        item.also?.length ? h("span", { class: "note" }, ` and ${count(item.also.length, "other place")}`) : "",
       );
     };
     return h(
@@ -410,6 +411,7 @@ function facts(turn) {
   if (claims && typeof claims === "object") {
     const all = (claims.cited ?? 0) + (claims.uncited ?? 0);
     if (all) said.push(`${claims.cited} of ${count(all, "claim")} cited`);
+    if (claims.verified) said.push(`${claims.verified} verified`);
     if (claims.doubtful) said.push(`${claims.doubtful} doubtful`);
   }
   if (end.timings?.total) said.push(duration(end.timings.total));

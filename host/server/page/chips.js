@@ -15,6 +15,8 @@ import { count, h, icon, link, safeAddress } from "./dom.js";
  * @property {(marker: string) => string} earlier the question whose answer cites it before
  */
 
+const MOST_PLACES = 5; // other places of a passage
+
 const KINDS = { kb: "Knowledge", db: "Database", web: "Web", api: "Catalogue", tool: "Tool", mcp: "Tool" };
 
 /**
@@ -70,14 +72,14 @@ function chip(group, reading) {
     const why = "No source of this conversation has this id";
     return h("span", { class: "chip unknown", title: why, role: "note", "aria-label": `${first.marker}: ${why}` }, first.marker);
   }
-  const missing = group.flatMap((each) => each.missing ?? []);
+  const doubtful = group.some((each) => each.missing?.length || unsupported(each).length);
   const name = group.length > 1 ? `${place(item)} · ${group.length}` : label(item);
   const button = h(
     "button",
     {
       type: "button",
-      class: `chip ${item.type} ${first.verdict}${missing.length ? " doubtful" : ""}`,
-      "aria-label": `Source: ${name}${first.verdict === "earlier" ? ", of an earlier answer" : ""}`,
+      class: `chip ${item.type} ${first.verdict}${doubtful ? " doubtful" : ""}`,
+      "aria-label": `Source: ${name}${first.verdict === "earlier" ? ", of an earlier answer" : ""}${doubtful ? ", doubtful" : ""}`,
     },
     first.verdict === "earlier" && icon("clock"),
     h("bdi", null, name),
@@ -171,6 +173,13 @@ function section(citation, reading) {
       h("span", { class: "note" }, `Found for an earlier answer${before ? `: “${before}”` : ""}`),
     (citation.missing ?? []).length > 0 &&
       h("span", { class: "note bad" }, `Not in this source: ${citation.missing?.join(", ")}`),
+    ...unsupported(citation).map((each) =>
+      h("span", { class: "note bad" }, "Not supported: ", h("q", { dir: "auto" }, each.sentence)),
+    ),
+    ...(citation.verified ?? [])
+      .filter((each) => each.supported)
+      .map((each) => h("span", { class: "note" }, "Supported by ", h("q", { dir: "auto" }, each.quote))),
+    (item.also ?? []).length > 0 && h("span", { class: "note" }, "The same text is in ", ...others(item)),
     item.query && h("span", { class: "note" }, `Computed from ${count(item.query.rows, "row")}`),
     h(
       "span",
@@ -183,6 +192,28 @@ function section(citation, reading) {
         h("button", { type: "button", onclick: () => reading.why?.(citation.marker) }, "Why here?"),
     ),
   );
+}
+
+/**
+ * Return the sentences that a verifier found the source not to support.
+ * @param {Citation} citation
+ */
+function unsupported(citation) {
+  return (citation.verified ?? []).filter((each) => !each.supported);
+}
+
+/**
+ * Return the other places of a passage, as links where they have an address.
+ * @param {Item} item
+ */
+function others(item) {
+  const places = item.also ?? [];
+  const shown = places.slice(0, MOST_PLACES).flatMap((each, n) => {
+    const name = each.title || each.document_id;
+    const address = safeAddress(each.url);
+    return [n ? ", " : "", address ? link(address, name) : h("bdi", null, name)];
+  });
+  return places.length > MOST_PLACES ? [...shown, ` and ${places.length - MOST_PLACES} more`] : shown;
 }
 
 /**

@@ -164,7 +164,22 @@ export function step(turn, event) {
     case "stream_end":
       turn.end = event;
       turn.state = "done";
+      judge(turn, event.citations ?? []);
       break;
+  }
+}
+
+/**
+ * Add what the end of a turn says of the sentences that cite a source.
+ * @param {Turn} turn
+ * @param {import("./types.d.ts").Citation[]} ended
+ */
+function judge(turn, ended) {
+  for (const { marker, missing = [], verified = [] } of ended) {
+    const citation = turn.citations.get(marker);
+    if (!citation || missing.length + verified.length === 0) continue;
+    turn.citations.set(marker, { ...citation, missing, verified });
+    turn.unchanged = 0; // the chips are made anew
   }
 }
 

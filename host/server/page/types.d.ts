@@ -16,6 +16,7 @@ export interface Item {
   query: { dsl: unknown; rows: number } | null;
   published: string;
   status: string | null;
+  also?: { title: string; url: string; document_id: string; collection: string }[];
 }
 
 export interface Citation {
@@ -23,6 +24,7 @@ export interface Citation {
   verdict: "ok" | "earlier" | "unknown";
   item: Item | null;
   missing?: string[];
+  verified?: { sentence: string; supported: boolean; quote: string }[];
 }
 
 export type Node_ = string | Block;
