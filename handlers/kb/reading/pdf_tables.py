@@ -8,14 +8,18 @@ of the file, which is row by row in nearly all files.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from groundhook.core.readers.pdf import PdfLine
+from groundhook.core.readers.pdf_rows import PdfLine
 
 LEVEL = 0.3  # × the size: difference in height of the lines of one row
 ALIGNED = 3.0  # points: difference of the left edges of one column
+NUMBERED = 3.0  # × the size: space at most between a number and its text
 WRAPPED = 1.6  # × the size: distance at most from one line of a cell to the next
+
+ENOUGH = 0.6  # of the cells of a table are aligned
 
 # "1.", "(c)", "iv)", "2.1", "•"
 _MARKER = re.compile(
@@ -32,7 +36,19 @@ class PdfRow:
 
     @property
     def text(self) -> str:
-        return "  ".join(cell.text for cell in self.cells)
+        return (" " if self.numbered else "  ").join(cell.text for cell in self.cells)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the row is a number or a bullet and its text: of a list, or of a heading."""
+        if len(self.cells) != 2:
+            return False
+        mark, text = self.cells
+        return (
+            text.left - mark.right < NUMBERED * text.size
+            and (_MARKER.fullmatch(mark.text) or mark.text.isdigit()) is not None
+            and len(_LETTER.findall(text.text)) > 1
+        )
 
     @property
     def style(self) -> tuple[float, bool]:
@@ -60,7 +76,7 @@ def table_at(rows: Sequence[PdfRow], start: int) -> tuple[str, int]:
     end = start
     while end < len(rows) and table.add(rows[end]):
         end += 1
-    if len(table.rows) < 2 or _is_list(table.rows):
+    if len(table.rows) < 2 or _is_list(table.rows) or not _is_aligned(table.shape):
         return "", 0
     return _markdown(_in_columns(table.rows)), end - start
 
@@ -71,6 +87,7 @@ class _Table:
 
     def __init__(self, header: PdfRow) -> None:
         self.rows: list[dict[float, str]] = []
+        self.shape: list[tuple[PdfLine, ...]] = []  # the cells of each row, without wrapped text
         self._columns = [[cell.left] for cell in header.cells]
         self._last: dict[int, PdfLine] = {}  # column → the lowest line of the cell in the last row
         self._edges: dict[int, float] = {}  # column → the left edge of the cell in the last row
@@ -82,6 +99,7 @@ class _Table:
         wrapped = _continues_row(row.cells, columns, self._last)
         if len(row.cells) > 1 and (columns[0] in (None, 0) or not wrapped):
             self.rows.append({cell.left: cell.text for cell in row.cells})
+            self.shape.append(row.cells)
             places = _places([cell.left for cell in row.cells], self._columns)
             self._last = dict(zip(places, row.cells, strict=True))
             self._edges = {place: cell.left for place, cell in self._last.items()}
@@ -108,6 +126,27 @@ def _is_list(rows: Sequence[Mapping[float, str]]) -> bool:
         len(row) == 2 and _MARKER.fullmatch(row[0]) and len(_LETTER.findall(row[1])) > 3
         for row in marked
     )
+
+
+def _is_aligned(rows: Sequence[Sequence[PdfLine]]) -> bool:
+    """Return whether most cells but the first of a row are below or above others: gaps between the
+    words of a text are not."""
+    cells = [cell for row in rows for cell in row[1:]]
+    places = Counter(round(place / ALIGNED) for cell in cells for place in _edges(cell))
+    aligned = sum(
+        any(
+            sum(places[round(place / ALIGNED) + off] for off in (-1, 0, 1)) > 1
+            for place in _edges(cell)
+        )
+        for cell in cells
+    )
+    return aligned >= ENOUGH * len(cells)
+
+
+def _edges(cell: PdfLine) -> tuple[float, float, float]:
+    """Return the places by which cells of a column are aligned. Those of the middle are apart from
+    the others."""
+    return cell.left, cell.right + 1e5, (cell.left + cell.right) / 2 + 1e6
 
 
 def _in_columns(rows: Sequence[Mapping[float, str]]) -> list[dict[int, str]]:
