@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from groundhook.core.errors import ConfigError
 from groundhook.core.language.scripts import normalise
@@ -60,12 +60,16 @@ class FallbackEmbedder(Protocol):
         ...
 
 
+# Where the curve of a model is from: measured, made of published examples, or a guess.
+CurveSource = Literal["measured", "published", "guessed"]
+
+
 @runtime_checkable
-class GuessingEmbedder(Protocol):
-    """An embedder whose `similarity` may be a guess, since nobody measured its model."""
+class CurvedEmbedder(Protocol):
+    """An embedder whose `similarity` may rest on a curve that was not measured."""
 
     @property
-    def guesses(self) -> bool: ...
+    def curve_source(self) -> CurveSource: ...
 
 
 @runtime_checkable
@@ -82,9 +86,14 @@ async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list
     return [await embedder.embed_query(text) for text in texts]
 
 
+def curve_source(embedder: Embedder) -> CurveSource:
+    """Return where the curve of the embedder's similarities is from."""
+    return embedder.curve_source if isinstance(embedder, CurvedEmbedder) else "measured"
+
+
 def guesses(embedder: Embedder) -> bool:
     """Return whether the embedder's similarities are a guess."""
-    return isinstance(embedder, GuessingEmbedder) and embedder.guesses
+    return curve_source(embedder) == "guessed"
 
 
 def in_context(embedder: Embedder) -> bool:

@@ -35,7 +35,13 @@ from groundhook.handlers.kb.access import permitted_tenant
 from groundhook.handlers.kb.admin.collection_checks import check_collections, fallback_reason
 from groundhook.handlers.kb.admin.listing import CollectionListing, list_collection, list_readable
 from groundhook.handlers.kb.declaration import settings_of, validated_tenant
-from groundhook.handlers.kb.embed import Closeable, EmbedderFactory, HashEmbedder, guesses
+from groundhook.handlers.kb.embed import (
+    Closeable,
+    EmbedderFactory,
+    HashEmbedder,
+    curve_source,
+    guesses,
+)
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder, VectorCache
 from groundhook.handlers.kb.graph.graphed_store import GraphedStore
 from groundhook.handlers.kb.graph.graphs import Graphs
@@ -149,7 +155,7 @@ class KnowledgeBase(KBHandler):
             report,
             notes=tuple(notes),
             language=stored.language if stored else "",
-            judged=not guesses(embedder),
+            curve=curve_source(embedder),
         )
 
     def full_id(self, collection: str) -> str:

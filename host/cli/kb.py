@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import click
 from rich.filesize import decimal
@@ -45,6 +45,17 @@ class Added(Protocol):
     def unread(self) -> Sequence[str]: ...
     @property
     def language(self) -> str: ...
+    @property
+    def curve(self) -> Literal["measured", "published", "guessed"]: ...
+
+
+# What the curve of its model (docs/embedding-models.md) says of a collection's searches.
+_SURE = {
+    "measured": "searches of it can be sure",
+    "published": "how sure its searches are rests on published examples of its model, which"
+    " `groundhook kb calibrate {}` measures",
+    "guessed": "no search of it can be sure",
+}
 
 
 class _Stored(Protocol):
@@ -350,7 +361,8 @@ def summary(added: Added, ms: float) -> str:
         )
         parts.append(f"{added.skipped} skipped (of a kind that cannot be read: {named})")
     known = language(added.language)
-    analysed = f" It is analysed as {known.name.capitalize()}." if known else ""
+    sure = _SURE[added.curve].format(added.collection)
+    analysed = f" It is analysed as {known.name.capitalize()}; {sure}." if known else ""
     return f"{', '.join(parts)} in {duration(ms)}.{analysed}"
 
 

@@ -162,7 +162,7 @@ def test_a_model_that_nobody_measured_is_said_when_documents_are_added_and_measu
     declare(orchard, **{**SERVICE, "model": "acme-embed-2", "dimensions": 1536})
     added = groundhook("kb", "add", "notes", "docs")
     assert added.code == 0
-    assert "It is analysed as English." in added.out
+    assert "It is analysed as English; no search of it can be sure." in added.out
     told = " ".join(added.err.split())
     assert "nobody measured the similarities of the embedding model 'acme-embed-2'" in told
     assert "`groundhook kb calibrate notes`" in told
@@ -172,7 +172,19 @@ def test_a_model_that_nobody_measured_is_said_when_documents_are_added_and_measu
     (orchard / "docs/pear.md").write_text("# Pears\n\nThey are ripe in autumn.", encoding="utf-8")
     again = groundhook("kb", "add", "notes", "docs")
     assert "nobody measured" not in again.err
+    assert "It is analysed as English; searches of it can be sure." in again.out
     assert "Until it is set" not in groundhook("kb", "calibrate", "notes").out
+
+
+def test_a_curve_of_published_examples_is_said_when_documents_are_added(
+    groundhook: Groundhook, orchard: Path, service: Loopback
+) -> None:
+    declare(orchard, **{**SERVICE, "model": "text-embedding-3-small", "dimensions": 1536})
+    added = groundhook("kb", "add", "notes", "docs")
+    said = " ".join(added.out.split())
+    assert "rests on published examples of its model" in said
+    assert "`groundhook kb calibrate notes` measures" in said
+    assert "nobody measured" not in added.err
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.analyse import Analyser
-from groundhook.handlers.kb.embed import HashEmbedder
+from groundhook.handlers.kb.embed import CurveSource, HashEmbedder
 from groundhook.handlers.kb.embedders.curve import UNKNOWN
 from groundhook.handlers.kb.ranking.certainty import First, Judgement, judge
 from groundhook.handlers.kb.ranking.fusion import inverse_frequency
@@ -114,7 +114,7 @@ class Foreign(HashEmbedder):
     """A model that nobody measured, whose cosines its curve misreads."""
 
     provider = "foreign"
-    guesses = True
+    curve_source: CurveSource = "guessed"
 
     def similarity(self, cosine: float, /) -> float:
         return UNKNOWN.similarity(cosine - 0.9)

@@ -176,6 +176,35 @@ async def test_a_document_is_found_with_all_that_was_put(store: VectorStore) -> 
     assert best.cosine == pytest.approx(1.0, abs=1e-5)
 
 
+async def test_a_store_knows_the_name_of_what_all_passages_are_about(store: VectorStore) -> None:
+    subjects = ["uploads", "passwords", "invoices", "holidays", "parcels", "lamps"]
+    text = "This page of Quickfile is about {}. In Quickfile they are kept."
+    pages = [document(f"{each}.md", text.format(each), each) for each in subjects]
+    await store.put("a", MADE, *pages)
+    asked = ["quickfile", "passwords", "kept", "nowhere", "page"]
+    assert await store.names("a", None, asked) == ["quickfile"]
+    assert await store.names("a", None, asked) == ["quickfile"]
+    others = [document(f"{n}.md", f"Another text, number {n}.") for n in range(30)]
+    await store.put("b", MADE, *pages, *others)
+    assert await store.names("b", None, asked) == []
+    assert await store.names("none", None, asked) == []
+
+
+async def test_a_name_is_of_one_tenant(store: VectorStore) -> None:
+    text = "This page of {} is about lamps. In {} they are kept."
+    for tenant, name in (("red", "Quickfile"), ("blue", "Velmora")):
+        own = [
+            document(f"{n}.md", text.format(name, name), tenant=tenant, version=tenant)
+            for n in range(6)
+        ]
+        await store.put("a", TENANTED, *own)
+    asked = ["quickfile", "velmora"]
+    assert await store.names("a", "red", asked) == ["quickfile"]
+    assert await store.names("a", "blue", asked) == ["velmora"]
+    with pytest.raises(NotPermitted):
+        await store.names("a", None, asked)
+
+
 async def test_words_lift_what_the_vector_alone_would_not_find_first(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", *(f"number {n}" for n in range(10))))
     assert contents(await ask(store, "zebra", limit=1)) == ["number 0"]

@@ -26,11 +26,12 @@ from groundhook.core.ports import Embedder
 from groundhook.core.trace import span
 from groundhook.handlers.kb.embed import (
     Closeable,
+    CurveSource,
     FallbackEmbedder,
     TokenCounter,
+    curve_source,
     embed_questions,
     embedding_tokens,
-    guesses,
     in_context,
 )
 from groundhook.handlers.kb.store.messages import pack_vector, unpack_vector
@@ -195,8 +196,8 @@ class CachedEmbedder:
         return self.inner.similarity(cosine)
 
     @property
-    def guesses(self) -> bool:
-        return guesses(self.inner)
+    def curve_source(self) -> CurveSource:
+        return curve_source(self.inner)
 
     def count_tokens(self, text: str, /) -> int:
         return (

@@ -11,29 +11,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from groundhook.handlers.kb.embed import CurveSource
+
 
 @dataclass(frozen=True)
 class Curve:
     """The cosine `middle` has similarity 0.5, `middle + scale` 0.73, `middle - scale` 0.27.
-    `guessed`: nobody measured the model, so that no passage is omitted and no result is sure by
-    it."""
+    `source`: with one that is `guessed`, since nobody measured the model, no passage is omitted and
+    no result is sure."""
 
     middle: float
     scale: float
-    guessed: bool = False
+    source: CurveSource = "measured"
 
     def similarity(self, cosine: float) -> float:
         return 1 / (1 + math.exp(min(700.0, (self.middle - cosine) / self.scale)))
 
 
-UNKNOWN = Curve(0.5, 0.08, guessed=True)  # for models that were not measured
+UNKNOWN = Curve(0.5, 0.08, "guessed")
 _CURVES = {  # prefixes of model names; the longest match wins
-    "text-embedding-ada": Curve(0.79, 0.02),
-    "text-embedding-3": Curve(0.33, 0.06),
-    "voyage-": Curve(0.45, 0.07),
-    "voyage-context": Curve(0.42, 0.07),
+    "text-embedding-ada": Curve(0.79, 0.02, "published"),
+    "text-embedding-3": Curve(0.33, 0.06, "published"),
+    "voyage-": Curve(0.45, 0.07, "published"),
+    "voyage-context": Curve(0.42, 0.07, "published"),
     "multilingual-e5": Curve(0.835, 0.0236),
-    "e5-": Curve(0.80, 0.025),
+    "e5-": Curve(0.80, 0.025, "published"),
 }
 
 

@@ -19,6 +19,7 @@ from groundhook.core.onnx_folder import Computing, ModelFolder
 from groundhook.core.onnx_runtime import Unusable
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import EmbeddingSpec
+from groundhook.handlers.kb.embed import CurveSource
 from groundhook.handlers.kb.embedders.curve import curve_of
 from groundhook.handlers.kb.embedders.on_cpu import CpuEmbedder
 
@@ -80,8 +81,8 @@ class OnnxEmbedder(CpuEmbedder):
         return self._curve.similarity(cosine)
 
     @property
-    def guesses(self) -> bool:
-        return self._curve.guessed
+    def curve_source(self) -> CurveSource:
+        return self._curve.source
 
     def count_tokens(self, text: str, /) -> int:
         return self._load().count(text)

@@ -27,7 +27,7 @@ from groundhook.core.errors import (
     SourceTimeout,
 )
 from groundhook.core.exception_groups import unwrap_exception_groups
-from groundhook.handlers.kb.embed import embedding_tokens
+from groundhook.handlers.kb.embed import CurveSource, embedding_tokens
 from groundhook.handlers.kb.embedders.curve import Curve
 
 InputKind = Literal["query", "document"]
@@ -147,8 +147,8 @@ class ServiceEmbedder:
         return self._curve.similarity(cosine)
 
     @property
-    def guesses(self) -> bool:
-        return self._curve.guessed
+    def curve_source(self) -> CurveSource:
+        return self._curve.source
 
     def count_tokens(self, text: str, /) -> int:
         return embedding_tokens(text)

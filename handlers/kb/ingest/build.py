@@ -352,7 +352,10 @@ def text_with_headings(title: str, chunk: Chunk) -> str:
 
 def _heading(title: str, chunk: Chunk) -> str:
     """Return the headings above a chunk, without a first one that repeats the title."""
-    return HEADINGS.join(chunk.headings[1:] if chunk.headings[:1] == (title,) else chunk.headings)
+    first = " ".join(chunk.headings[0].split()) if chunk.headings else ""
+    # A title and a heading may differ in their blanks: "2.&nbsp;NEWS".
+    repeats = bool(first) and first == " ".join(title.split())
+    return HEADINGS.join(chunk.headings[1:] if repeats else chunk.headings)
 
 
 def _passage_id(content: str, seen: dict[str, int]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from groundhook.handlers.kb.embed import CurveSource
 from groundhook.handlers.kb.ingest.sources import File, Inputs, PlannedDocument
 
 # bytes of changed files done, bytes of them in total, current document, passages embedded
@@ -35,8 +36,8 @@ class AddReport:
     """The result of an add. `counts` are documents by outcome. `skipped` counts files of the
     folders for whose ending there is no reader; `unread` are the first of them. `undeclared` are
     fields of the documents that the collection does not declare; `notes` are further remarks.
-    `language` is the one in which the collection is analysed ("": not known), and `judged` whether
-    its searches can be sure: with a model whose similarities nobody measured they cannot."""
+    `language` is the one in which the collection is analysed ("": not known), and `curve` where the
+    curve of its model's similarities is from: with one that is guessed no search is sure."""
 
     collection: str
     files: tuple[FileReport, ...] = ()
@@ -47,7 +48,7 @@ class AddReport:
     undeclared: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     language: str = ""
-    judged: bool = True
+    curve: CurveSource = "measured"
 
     @property
     def failed(self) -> bool:

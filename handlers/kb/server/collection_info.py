@@ -23,6 +23,8 @@ class CollectionInfo:
     expires: float = 0.0  # when it is read again, on the loop's clock
     # (tenant, token) → its weighted frequency in the best passage for it
     frequencies: dict[tuple[str | None, int], float] = field(default_factory=dict)
+    # (tenant, word) → whether it names what all passages are about
+    names: dict[tuple[str | None, str], bool] = field(default_factory=dict)
 
     def count(self, record: Mapping[str, Any]) -> None:
         """Add a document to the statistics."""

@@ -34,6 +34,7 @@ from groundhook.handlers.kb.server.layout import (
     record_id,
     source_payload,
 )
+from groundhook.handlers.kb.server.names import find_names
 from groundhook.handlers.kb.server.reader import CollectionReader
 from groundhook.handlers.kb.server.search import CollectionRebuilt
 from groundhook.handlers.kb.server.writer import CollectionWriter, Counted, steps
@@ -237,8 +238,13 @@ class ServerStore:
     async def names(
         self, collection: str, tenant: str | None, words: Sequence[str], /
     ) -> list[str]:
-        """Return none: a server would have to send every passage that has a common word."""
-        return []
+        """Return the names, of at most `server.names.MOST_PASSAGES` passages; found once in a
+        minute."""
+        info = await self._collections.look(collection)
+        if info is None:
+            return []
+        refuse_without_tenant(collection, info.settings, tenant)
+        return await find_names(self._connection, info, tenant, words)
 
     async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
         info = await self._collections.look(collection)
