@@ -274,6 +274,13 @@ class ModelSpec(Value):
             " others"
         ),
     )
+    file: str = Field(
+        default="",
+        description=(
+            "The file that its table was made of: `groundhook db import FILE` may fill it anew"
+            " (`--replace`) or add to it (`--append`)"
+        ),
+    )
     tags: tuple[str, ...] = Field(default=(), description=UNREAD)
     sort: int = Field(default=0, description=UNREAD)
     builtin: bool = Field(default=False, description=UNREAD)

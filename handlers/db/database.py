@@ -128,16 +128,33 @@ class Database:
             await engine.close()
         return found
 
-    async def import_rows(self, spec: ModelSpec, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Create the table of a model that is new, with these rows, in one transaction. Raises
-        ConfigError for a table that exists, and StorageError."""
+    async def import_rows(
+        self, spec: ModelSpec, rows: Iterable[Mapping[str, Any]], *, anew: bool = False
+    ) -> None:
+        """Create the table of a model with these rows, in one transaction (on MariaDB a table is
+        removed and created at once). `anew`: instead of the table that there is. Raises ConfigError
+        for a table that exists otherwise, and StorageError."""
         from groundhook.handlers.db.model.loading import load_rows
 
         engine = _engine(self._address(spec.connection))
         try:
-            await engine.write(lambda open: load_rows(open, spec, rows))
+            await engine.write(lambda open: load_rows(open, spec, rows, anew=anew))
         finally:
             await engine.close()
+
+    async def append_rows(
+        self, spec: ModelSpec, rows: Callable[[int], Iterable[Mapping[str, Any]]]
+    ) -> int:
+        """Add rows to the table of a model, in one transaction, and return how many it had. `rows`
+        is called with the highest number of its key. Raises ConfigError, StorageError."""
+        from groundhook.handlers.db.model.loading import add_rows
+
+        engine = _engine(self._address(spec.connection))
+        try:
+            had: int = await engine.write(lambda open: add_rows(open, spec, rows))
+        finally:
+            await engine.close()
+        return had
 
     def _address(self, connection: str) -> DatabaseAddress:
         if connection not in self._addresses:

@@ -50,6 +50,8 @@ class _Done:
 @click.option("--sheet", default="", help="File: the sheet of a workbook (default: the first).")
 @click.option("--locale", default="", help="File: of decimals and dates, such as de or en-US.")
 @click.option("--type", "types", multiple=True, help="File: a column's type, as COLUMN=TYPE.")
+@click.option("--replace", is_flag=True, help="File: its rows instead of those of its table.")
+@click.option("--append", is_flag=True, help="File: its rows in addition to those of its table.")
 @click.option("--skip-bad", is_flag=True, help="File: cells that do not fit are left empty.")
 @click.option("--dry-run", is_flag=True, help="File: show the columns, and write nothing.")
 @options.common
@@ -71,8 +73,11 @@ def command(
 
     With a CSV, TSV, JSON lines or XLSX file as SOURCE, a table is made of it in the app's database,
     with its model. The types of the columns are guessed and shown; cells that do not fit are named
-    by line, and then nothing is written.
+    by line, and then nothing is written. Again for the same file, --replace puts its rows in the
+    place of the table's, and --append adds them; what people wrote in the model stays.
     """
+    if given["replace"] and given["append"]:
+        raise click.UsageError("--replace and --append exclude each other")
     report = Report(json=as_json)
 
     async def work() -> int:
@@ -116,18 +121,51 @@ class _File:
     sheet: str
     locale: str
     types: Sequence[str]
+    replace: bool
+    append: bool
     skip_bad: bool
     dry_run: bool
 
     async def import_into_app(self, report: Report) -> int:
+        from groundhook.handlers.db.model.refilling import known_types
         from groundhook.handlers.db.model.tabular import tabular
-        from groundhook.handlers.db.model.updating import file_text
 
         table = self.name or re.sub(r"\W+", "_", self.path.stem).strip("_").lower() or "table"
-        rows = list(self._rows())
+        path = self.app / "models" / f"{table}.mod.yao"
+        before = self._model(path)
         types = dict(one.rpartition("=")[::2] for one in self.types)
-        found = tabular(table, rows, locale=self.locale, types=types)
+        known = known_types(before) if before else {}
+        found = tabular(table, list(self._rows()), locale=self.locale, types=types, known=known)
         _show_columns(found, report)
+        self._check_cells(found, report)
+        if not self.dry_run:
+            await self._write(found, path, before, report)
+        return 0
+
+    def _model(self, path: Path) -> Mapping[str, Any] | None:
+        """Return the model of the file's table, None for a new one. Raises ConfigError for a table
+        that may not be filled from the file as the command says."""
+        name = f"models/{path.name}"
+        if not path.exists():
+            if self.replace or self.append:
+                raise ConfigError(f"there is no {name}", hint="import the file without --replace")
+            return None
+        before: Mapping[str, Any] = read_document(path, name).data
+        if not before.get("file"):
+            raise ConfigError(
+                f"{name} exists, and its table is not known to be of a file",
+                hint="choose another name with --table",
+            )
+        if not (self.replace or self.append):
+            raise ConfigError(
+                f"{name} exists",
+                hint="--replace puts the rows of the file in the place of the table's, --append"
+                " adds them, --table names another table",
+            )
+        return before
+
+    def _check_cells(self, found: Tabular, report: Report) -> None:
+        """Show the cells that do not fit. Raises ConfigError unless they are left empty."""
         wrong = [(line, one, cell) for one in found.columns for line, cell in one.wrong]
         _show_wrong(sorted(wrong, key=lambda each: each[0]), report)
         if wrong and not self.skip_bad:
@@ -137,25 +175,38 @@ class _File:
                 hint="mend them, leave them empty with --skip-bad, or read the column as text with"
                 f" --type {name}=string",
             )
-        if self.dry_run:
-            return 0
+
+    async def _write(
+        self, found: Tabular, path: Path, before: Mapping[str, Any] | None, report: Report
+    ) -> None:
+        """Write the rows, then the model."""
+        from groundhook.handlers.db.model.refilling import appended, replaced, rows_to_add
+
+        content = {**found.content, "file": self.path.name}
         if self.connection:
-            found.content["connection"] = self.connection
-        path = self.app / "models" / f"{table}.mod.yao"
-        if path.exists():
-            raise ConfigError(f"models/{path.name} exists", hint="choose another name with --table")
+            content["connection"] = self.connection
+        if before is not None:
+            content = (appended if self.append else replaced)(before, found)
+            if content != before:
+                _require_plain(path, f"models/{path.name}")
+        table, number, had = path.name.removesuffix(".mod.yao"), len(found.columns[0].values), 0
+        spec = ModelSpec.model_validate({**content, "id": table})
         async with open_host(self.app, tune_gc=True) as host:
-            spec = ModelSpec.model_validate({**found.content, "id": table})
-            await host.database.import_rows(spec, found.rows())
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(file_text(found.content), encoding="utf-8")
+            if before is not None and self.append:
+                had = await host.database.append_rows(
+                    spec, lambda last: rows_to_add(content, found, last)
+                )
+            else:
+                await host.database.import_rows(spec, found.rows(), anew=before is not None)
+        if content != before:
+            _write_model(path, content)
         if report.json:
-            report.line({"model": table, "table": table, "rows": len(rows)})
+            report.line({"model": table, "table": spec.table.name, "rows": had + number})
+        added = f"{number} rows were added: " if had else ""
         report.show(
-            f"\n{len(rows)} rows are in the table {table}, and its model in models/{path.name}.\n"
-            f"Ask: groundhook search db 'how many {table}' --model {table}"
+            f"\n{added}{had + number} rows are in the table {spec.table.name}, and its model in"
+            f" models/{path.name}.\nAsk: groundhook search db 'how many {table}' --model {table}"
         )
-        return 0
 
     def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield the rows with their lines. Raises IngestError at one that cannot be read."""
@@ -186,6 +237,21 @@ class _File:
                 heads = [text or f"column {at}" for at, text in enumerate(texts, 1)]
                 continue
             yield number, {name: _cell(cell) for name, cell in zip(heads, row, strict=False)}
+
+
+def _write_model(path: Path, content: Mapping[str, Any]) -> None:
+    from groundhook.handlers.db.model.updating import file_text
+
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(file_text(content), encoding="utf-8")
+
+
+def _require_plain(path: Path, name: str) -> None:
+    """Raise ConfigError for a model with comments, which would be lost when it is written."""
+    try:
+        read_json(path.read_text(encoding="utf-8"))
+    except NotJson as exc:
+        raise ConfigError(f"{name} has comments, which would be lost: change it by hand") from exc
 
 
 def _read(path: Path) -> bytes:
@@ -240,21 +306,18 @@ class _Writer:
         return [*done, *left_out]
 
     def _write(self, model: ImportedModel) -> _Done:
-        from groundhook.handlers.db.model.updating import file_text
-
         if model.table in self._found.declared:
             return self._compare(model)
         path = self._app / "models" / f"{model.id}.mod.yao"
         if path.exists():
             note = f"models/{path.name} is the model of another table"
             return _Done(model.id, model.table, "skipped", note)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(file_text({**model.content, **self._connection}), encoding="utf-8")
+        _write_model(path, {**model.content, **self._connection})
         return _Done(model.id, model.table, "written", "; ".join(model.notes))
 
     def _compare(self, model: ImportedModel) -> _Done:
         """Compare a model of the app with its table, and write it with `--update`."""
-        from groundhook.handlers.db.model.updating import changes, file_text, updated
+        from groundhook.handlers.db.model.updating import changes, updated
 
         name = self._host.app.models.files.get(model.id)
         if name is None:  # of the host's own tables
@@ -268,11 +331,10 @@ class _Writer:
         if not self._update:
             return _Done(model.id, model.table, "changed", "", difference)
         try:
-            read_json(path.read_text(encoding="utf-8"))
-        except NotJson:
-            note = f"{name} has comments, which would be lost: change it by hand"
-            return _Done(model.id, model.table, "left alone", note, difference)
-        path.write_text(file_text(after), encoding="utf-8")
+            _require_plain(path, name)
+        except ConfigError as exc:
+            return _Done(model.id, model.table, "left alone", exc.message, difference)
+        _write_model(path, after)
         return _Done(model.id, model.table, "updated", "", difference)
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -452,8 +453,71 @@ def test_db_import_makes_a_table_of_a_file_and_shows_the_types_of_its_columns(
     assert asked.lines[-1]["items"][0]["data"] == {"sum_amount": 1333.5}
     again = groundhook("db", "import", "Sales 2026.csv")
     assert again.code == 1
-    assert "models/sales_2026.mod.yao exists (choose another name with --table)" in again.err
+    assert "models/sales_2026.mod.yao exists (--replace puts the rows of the file in" in again.err
     assert groundhook("db", "check", "--json").lines == []
+
+
+def _sold(groundhook: Groundhook, question: str = "sales") -> list[dict[str, Any]]:
+    asked = groundhook("search", "db", question, "--model", "sales", "--json")
+    return [item["data"] for item in asked.lines[-1]["items"]]
+
+
+def test_a_file_that_is_imported_again_replaces_its_rows_or_adds_them(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    file, path = shop / "sales.csv", shop / "models/sales.mod.yao"
+    file.write_text("city,kind,amount\nRome,a,1.50\nOslo,b,2.00\nRome,a,1.00\nOslo,b,4.00\n")
+    assert groundhook("db", "import", "sales.csv", "--append").err.startswith("error: there is no")
+    assert groundhook("db", "import", "sales.csv").code == 0
+    model = json.loads(path.read_text())
+    model["columns"][-1]["label"] = "Turnover"
+    path.write_text(json.dumps(model))
+    # More rows, with an option that is new; the key goes on.
+    file.write_text("city,kind,amount\nBonn,c,7\n")
+    added = groundhook("db", "import", "sales.csv", "--append")
+    assert "1 rows were added: 5 rows are in the table sales" in added.out
+    [bonn] = [row for row in _sold(groundhook) if row["city"] == "Bonn"]
+    assert (bonn["id"], bonn["kind"], bonn["amount"]) == (5, "c", 7)
+    # Another column: not to be added, but the table is made anew with it.
+    file.write_text("city,amount,paid\nBonn,7,yes\nBern,8,no\n")
+    refused = groundhook("db", "import", "sales.csv", "--append")
+    assert (refused.code, len(_sold(groundhook))) == (1, 5)
+    assert "the table has no column paid, and the file has" in refused.err
+    tried = groundhook("db", "import", "sales.csv", "--replace", "--dry-run")
+    assert (tried.code, len(_sold(groundhook))) == (0, 5)
+    assert groundhook("db", "import", "sales.csv", "--replace").code == 0
+    assert [(row["city"], row["paid"]) for row in _sold(groundhook)] == [
+        ("Bonn", True),
+        ("Bern", False),
+    ]
+    columns = {one["name"]: one for one in json.loads(path.read_text())["columns"]}
+    assert list(columns) == ["id", "city", "amount", "paid"]
+    assert columns["amount"]["label"] == "Turnover"
+    assert groundhook("db", "check", "--json").lines == []
+
+
+def test_rows_of_a_key_that_is_there_are_not_added_twice(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "sales.csv").write_text("id,city\n1,Rome\n2,Oslo\n")
+    assert groundhook("db", "import", "sales.csv").code == 0
+    again = groundhook("db", "import", "sales.csv", "--append")
+    assert (again.code, len(_sold(groundhook))) == (1, 2)
+    assert "no row was added" in again.err
+    assert "Rome" not in again.err
+    assert groundhook("db", "import", "sales.csv", "--replace").code == 0
+    assert len(_sold(groundhook)) == 2
+
+
+def test_a_table_that_was_not_made_of_a_file_is_never_filled(
+    groundhook: Groundhook, shop: Path
+) -> None:
+    (shop / "product.csv").write_text("id,name\n9,Ink\n")
+    for option in ("--replace", "--append"):
+        refused = groundhook("db", "import", "product.csv", option)
+        assert refused.code == 1
+        assert "its table is not known to be of a file" in refused.err
+    assert groundhook("db", "import", "product.csv", "--replace", "--append").code == 2
 
 
 def test_cells_that_do_not_fit_are_named_by_line_and_nothing_is_written(

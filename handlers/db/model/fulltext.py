@@ -67,6 +67,13 @@ def create(connection: Connection, schema: Schema, table: sa.Table) -> None:
                 connection.exec_driver_sql(statement)
 
 
+def drop(connection: Connection, table: sa.Table) -> None:
+    """Remove the index of a table that is about to be removed, where it is a table of its own."""
+    if connection.dialect.name == "sqlite":
+        name = connection.dialect.identifier_preparer.quote(name_of(table.name))
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
+
+
 def is_present(connection: Connection, schema: Schema, table: sa.Table) -> bool:
     """Return whether the table has an index over exactly the model's text fields."""
     if not _can_index(schema, table):

@@ -7,7 +7,7 @@ load a table is complete or missing, and loading again completes the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -75,17 +75,49 @@ def load_model(connection: Connection, spec: ModelSpec, now: datetime | None) ->
     return Loaded(spec.id, spec.table.name, not exists, len(rows), had, note)
 
 
-def load_rows(connection: Connection, spec: ModelSpec, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Create the table of a model and insert rows in the types of its columns. Raises ConfigError
-    for a table that exists."""
-    if sa.inspect(connection).has_table(spec.table.name):
-        raise ConfigError(
-            f"the table {spec.table.name!r} exists, and existing tables are not altered",
-            hint="choose another name with --table",
-        )
+def load_rows(
+    connection: Connection, spec: ModelSpec, rows: Iterable[Mapping[str, Any]], *, anew: bool
+) -> None:
+    """Create the table of a model and insert rows in the types of its columns. `anew`: instead of
+    the table that there is. Raises ConfigError for a table that exists otherwise."""
     table = table_of(spec)
+    if sa.inspect(connection).has_table(spec.table.name):
+        if not anew:
+            raise ConfigError(
+                f"the table {spec.table.name!r} exists, and existing tables are not altered",
+                hint="choose another name with --table",
+            )
+        fulltext.drop(connection, table)
+        sa.Table(table.name, sa.MetaData()).drop(connection)
     table.create(connection)
     fulltext.create(connection, schema_of(spec), table)
+    _insert(connection, table, rows)
+
+
+def add_rows(
+    connection: Connection, spec: ModelSpec, rows: Callable[[int], Iterable[Mapping[str, Any]]]
+) -> int:
+    """Insert rows into the table of a model, and return how many it had: `rows` is called with the
+    highest number of its key. Raises ConfigError for a key that the table has."""
+    table = table_of(spec)
+    if not sa.inspect(connection).has_table(table.name):
+        raise ConfigError(f"there is no table {table.name!r}", hint="--replace makes it anew")
+    [key, *others] = table.primary_key.columns
+    highest = None
+    if not others and isinstance(key.type, sa.Integer):
+        highest = connection.execute(sa.select(sa.func.max(key))).scalar()
+    count = connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+    try:
+        _insert(connection, table, rows(highest or 0))
+    except sa.exc.IntegrityError as exc:
+        raise ConfigError(
+            f"no row was added: {exc.orig}",
+            hint="rows of the file are in the table already? --replace takes the file alone",
+        ) from exc
+    return int(count)
+
+
+def _insert(connection: Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
     remaining = iter(rows)
     while some := [dict(row) for row in islice(remaining, BATCH)]:
         connection.execute(table.insert(), some)

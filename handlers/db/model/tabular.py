@@ -92,11 +92,13 @@ def tabular(
     *,
     locale: str = "",
     types: Mapping[str, str] | None = None,
+    known: Mapping[str, str] | None = None,
 ) -> Tabular:
     """Return the model of a table, and its rows. `rows` are the cells by header, each row with its
     line; `locale` decides where cells leave a choice; `types` are those of columns by name or
-    header. Raises ConfigError for a table without columns, for a type or column that is unknown,
-    and for dates that may be two days."""
+    header, `known` those that columns of these names have in a table that exists.
+    Raises ConfigError for a table without columns, for a type or column that is unknown, and for
+    dates that may be two days."""
     headers = list(dict.fromkeys(header for _, row in rows for header in row))
     if not headers or len(rows) > MOST_ROWS:
         raise ConfigError(
@@ -106,7 +108,8 @@ def tabular(
             hint="load it with the tools of the database, and run `groundhook db import`",
         )
     names = _names(headers)
-    given = _given(types or {}, names)
+    before = {header: (known or {}).get(name, "") for header, name in names.items()}
+    given = before | _given(types or {}, names)
     columns = []
     for header in headers:
         cells = [(line, row.get(header)) for line, row in rows]

@@ -17,7 +17,7 @@ from groundhook.handlers.db.model.schema_diff import Difference
 
 IMPORTED = "imported"
 # What a column is in the table, by the aspect that differs.
-_FACTS: Mapping[str, Sequence[str]] = {
+FACTS: Mapping[str, Sequence[str]] = {
     "type": ("type", "length", "precision", "scale", "option", "primary"),
     "options": ("option",),
     "nullable": ("nullable",),
@@ -55,7 +55,7 @@ def updated(
         if column["name"] not in gone
     ]
     content = {**model, "columns": [*columns, *(there[name] for name in added)]}
-    _remove(content, gone)
+    without_columns(content, gone)
     _relate(content, table.get("relations", {}))
     return {**content, IMPORTED: list(there)} if content != model else content
 
@@ -64,7 +64,7 @@ def _column(
     mine: Mapping[str, Any], found: Mapping[str, Any], wrong: Collection[tuple[str, str]]
 ) -> _FileContent:
     facts = [
-        key for aspect, keys in _FACTS.items() if (mine["name"], aspect) in wrong for key in keys
+        key for aspect, keys in FACTS.items() if (mine["name"], aspect) in wrong for key in keys
     ]
     kept = {key: value for key, value in mine.items() if key not in facts}
     changed = {key: found[key] for key in facts if key in found}
@@ -72,10 +72,11 @@ def _column(
     return {key: whole[key] for key in dict.fromkeys((*mine, *changed)) if key in whole}
 
 
-def _remove(content: _FileContent, gone: set[str]) -> None:
-    """Remove what names columns that are gone."""
+def without_columns(content: dict[str, Any], gone: Collection[str]) -> None:
+    """Remove from the content of a model what names columns that are gone."""
     if not gone:
         return
+    gone = set(gone)
     if gone & set(title_columns(content.get("title", ""))):
         del content["title"]
     if "relations" in content:
