@@ -20,8 +20,8 @@ _TEXTS = ("name", "description", "placeholder", "prompts")  # of package.yao
 def wrong_variables(package: Package, root: Path) -> Iterator[Problem]:
     """Yield the variables without a value in the prompts and texts of a package."""
     locales = texts_by_locale(package.folder / "locales", package.info.get("locales") or {})
-    found = [(package.folder / tree.PACKAGE, f"{package.shown}/{tree.PACKAGE}")]
-    found += [(package.folder / tree.PROMPTS, f"{package.shown}/{tree.PROMPTS}")]
+    names = (*tree.PACKAGES, tree.PROMPTS)
+    found = [(package.folder / name, f"{package.shown}/{name}") for name in names]
     found += [(each.path, each.shown) for each in tree.presets(package.folder, root)]
     for path, shown in found:
         yield from _check_file(path, shown, package.folder, locales)

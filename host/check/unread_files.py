@@ -11,7 +11,7 @@ from groundhook.core.problems import Problem
 from groundhook.host.config import tree
 from groundhook.host.config.agent_file import AGENT_FILE
 from groundhook.host.config.package import Package
-from groundhook.host.config.packages import PROMPTS_FILE, SEARCH_FILE
+from groundhook.host.config.packages import PROMPTS_FILE, SEARCH_FILES
 
 _NEAR_NAMES = {"create", "hook", "hooks", "index", "main", "next"}  # of a hook, in any case
 # With a context: functions of the same names may create records.
@@ -33,8 +33,9 @@ def unread_files(root: Path, assistants: Sequence[tree.FoundPath]) -> Iterator[P
                 yield _make_warning(shown, f"names in {kind}/ end with .yml")
     for shown, name in tree.lookalikes(root):
         yield _make_warning(shown, f"only {name} is read")
-    names = (AGENT_FILE, SEARCH_FILE, PROMPTS_FILE)
-    for shown in tree.unread(root / "agent", root, names):
+    search, *others = (f"agent/{name}" for name in SEARCH_FILES)
+    names = (AGENT_FILE, search, PROMPTS_FILE)
+    for shown in tree.unread(root / "agent", root, (*names, *others)):
         yield _make_warning(shown, f"only {', '.join(names)} are read")
     for shown, owner in tree.inside_package(root):
         yield Problem(
@@ -84,7 +85,7 @@ def _is_mentioned(script: Path, package: Package) -> bool:
     )
     others = (
         path
-        for ending in ("*.ts", "*.js", "*.yao")
+        for ending in ("*.ts", "*.js", "*.yao", *tree.PACKAGES[1:])
         for path in package.folder.rglob(ending)
         if path != script and "node_modules" not in path.parts
     )

@@ -75,13 +75,17 @@ def yao_notes(root: Path, only: str = "") -> list[Problem]:
         for path in sorted((root / "scripts").rglob("*.[jt]s")):
             if "node_modules" not in path.parts:
                 found += _check_calls(path, tree.shown(path, root))
-        for path in (root / "agent/search.yao", *sorted((root / "kb").glob("*.kb.yao"))):
+        for path in (
+            *sorted((root / "agent").glob("search.y*")),
+            *sorted((root / "kb").glob("*.kb.yao")),
+        ):
             found += _check_thresholds(_read_text(path), tree.shown(path, root))
     for package in tree.assistants(root):
         if only in ("", package.id):
             found += _check_folders(package.path, root)
             found += _check_keys(package)
-            for path in (package.path / tree.PACKAGE, *sorted(package.path.glob("kb/*.kb.yao"))):
+            own = (package.path / name for name in tree.PACKAGES)
+            for path in (*own, *sorted(package.path.glob("kb/*.kb.yao"))):
                 found += _check_thresholds(_read_text(path), tree.shown(path, root))
             for path in sorted(package.path.rglob("*.[jt]s")):
                 inner = path.relative_to(package.path).parts
@@ -102,10 +106,10 @@ def _check_folders(folder: Path, root: Path) -> Iterator[Problem]:
 
 
 def _check_keys(package: tree.FoundPath) -> Iterator[Problem]:
-    text = _read_text(package.path / tree.PACKAGE)
+    name = next(name for name in tree.PACKAGES if (package.path / name).is_file())
+    text, file = _read_text(package.path / name), f"{package.shown}/{name}"
     for key, hint in _KEYS.items():
-        for place in re.finditer(rf'"{key}"\s*:', text):
-            file = f"{package.shown}/{tree.PACKAGE}"
+        for place in re.finditer(rf'"{key}"\s*:|^{key}\s*:', text, re.MULTILINE):
             yield _make_note(
                 file, *_find_position(text, place.start()), f"{key!r} has no effect", hint
             )

@@ -15,7 +15,7 @@ from groundhook.core.settings import Settings
 from groundhook.core.settings_files import PackageFile
 from groundhook.host.config import tree
 from groundhook.host.config.catalogue import Catalogue
-from groundhook.host.config.documents import read_document
+from groundhook.host.config.documents import ConfigDocument, read_document
 from groundhook.host.config.environment import Environment, need
 from groundhook.host.config.hook_files import TOOLS, hook_script, script_file
 from groundhook.host.config.layers import Layer, file_layer
@@ -63,8 +63,10 @@ class Package:
 
 
 def check_package(found: tree.FoundPath, environment: Environment) -> ValidDocument:
-    """Return an assistant's `package.yao`, validated. Raises ConfigError when it cannot be read."""
-    document = read_document(found.path / tree.PACKAGE, f"{found.shown}/{tree.PACKAGE}")
+    """Return an assistant's `package.yao` (or `.yml`, `.yaml`), validated. Raises ConfigError when
+    it cannot be read, or is there twice."""
+    name = tree.only_name(found.path, found.shown, tree.PACKAGES) or tree.PACKAGE
+    document = read_document(found.path / name, f"{found.shown}/{name}")
     return check_document(PackageFile, document, environment, switch_on=True, lenient=True)
 
 
@@ -107,7 +109,7 @@ def load_package(found: tree.FoundPath, root: Path, environment: Environment) ->
         locales=read_locales(found.path / "locales", root),
         hook=hook,
         info=extra,
-        warnings=(*document.warnings, *_warn_of_doubles(found, document.data)),
+        warnings=(*document.warnings, *_warn_of_doubles(found, document)),
         tools=tools,
     )
 
@@ -133,15 +135,16 @@ def _presets(
     return Catalogue("prompt preset", loaders)
 
 
-def _warn_of_doubles(found: tree.FoundPath, values: Mapping[str, Any]) -> Iterable[Problem]:
+def _warn_of_doubles(found: tree.FoundPath, document: ConfigDocument) -> Iterable[Problem]:
     """Yield a warning for each second file of which only one is used."""
     entries = [tree.shown(path, found.path) for path in tree.hooks(found.path)]
     if len(entries) > 1:
         message = f"two hooks, {entries[0]!r} and {entries[1]!r}; {entries[0]!r} runs"
         yield Problem("warning", message, Place(f"{found.shown}/{entries[1]}"))
-    if isinstance(values.get("prompts"), (list, str)) and (found.path / tree.PROMPTS).is_file():
+    prompts = document.data.get("prompts")
+    if isinstance(prompts, (list, str)) and (found.path / tree.PROMPTS).is_file():
         yield Problem(
             "warning",
-            f"'prompts' in {tree.PACKAGE} replaces this file",
+            f"'prompts' in {Path(document.file).name} replaces this file",
             Place(f"{found.shown}/{tree.PROMPTS}"),
         )

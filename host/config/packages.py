@@ -45,7 +45,7 @@ from groundhook.host.config.validate import ValidDocument, check_document
 T = TypeVar("T")
 _Spec = TypeVar("_Spec", bound=Value)
 
-SEARCH_FILE = "agent/search.yao"
+SEARCH_FILES = ("search.yao", "search.yml", "search.yaml")  # in agent/
 PROMPTS_FILE = "agent/prompts.yml"
 _ID = re.compile(r"[\w-]{1,64}(\.[\w-]{1,64}){0,15}")
 
@@ -75,8 +75,13 @@ class App:
 
     @cached_property
     def search_file(self) -> ValidDocument | None:
-        """Return `agent/search.yao`, validated; None without the file. Raises ConfigError."""
-        return self._read_file(SEARCH_FILE, SearchSettings)
+        """Return `agent/search.yao` (or `.yml`, `.yaml`), validated; None without the file. Raises
+        ConfigError."""
+        name = tree.only_name(self.root / "agent", "agent", SEARCH_FILES)
+        if not name:
+            return None
+        document = read_document(self.root / "agent" / name, f"agent/{name}")
+        return check_document(SearchSettings, document, self.environment, lenient=True)
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
@@ -279,14 +284,6 @@ class App:
         own = f"agents.{assistant_id}.{name}"
         return own if own in self.connectors else name
 
-    def _read_file(self, shown: str, model: type[Value]) -> ValidDocument | None:
-        path = self.root / shown
-        return (
-            check_document(model, read_document(path, shown), self.environment, lenient=True)
-            if path.is_file()
-            else None
-        )
-
 
 def load_app(
     root: Path,
@@ -328,7 +325,7 @@ def _explain_missing(root: Path, id: str) -> str:
     folder = f"assistants/{id.replace('.', '/')}"
     if not (root / folder).is_dir():
         return ""
-    if not (root / folder / tree.PACKAGE).is_file():
+    if not tree.has_package(root / folder):
         return f"{folder} has no {tree.PACKAGE}"
     owners = (owner for inside, owner in tree.inside_package(root) if inside == folder)
     owner = next(owners, None)

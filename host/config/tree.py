@@ -8,11 +8,15 @@ models/shop/order.mod.yao                    model shop.order
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGE, PROMPTS = "package.yao", "prompts.yml"
+from groundhook.core.errors import ConfigError, Place
+
+# Of a document with several names, one can be there: JSON with comments, or the same in YAML.
+PACKAGES = ("package.yao", "package.yml", "package.yaml")
+PACKAGE, PROMPTS = PACKAGES[0], "prompts.yml"
 HOOKS = ("index.ts", "index.js", "src/index.ts", "src/index.js")
 
 # Folder → the ending of the files in it.
@@ -44,6 +48,24 @@ class FoundPath:
     shown: str
 
 
+def only_name(folder: Path, shown: str, names: Sequence[str]) -> str:
+    """Return which of these names a file in a folder has; "" if there is none. Raises ConfigError
+    for two, since a change of one would have no effect."""
+    found = [name for name in names if (folder / name).is_file()]
+    if len(found) > 1:
+        raise ConfigError(
+            f"{found[0]!r} and {found[1]!r} are the same document in two forms",
+            place=Place(f"{shown}/{found[1]}"),
+            hint="remove one of them",
+        )
+    return found[0] if found else ""
+
+
+def has_package(folder: Path) -> bool:
+    """Return whether a folder is an assistant, also where its document is there twice."""
+    return any((folder / name).is_file() for name in PACKAGES)
+
+
 def assistants(root: Path) -> Iterator[FoundPath]:
     """Yield the folders under `assistants/` that have a package.yao, by id. A folder without one
     is a group, whatever its name; folders in PARTS are not searched inside a package."""
@@ -56,7 +78,7 @@ def inside_package(root: Path) -> Iterator[tuple[str, FoundPath]]:
     with the package: `assistants/sales/tests/x` where `assistants/sales` is one."""
     for package in assistants(root):
         for part in sorted(PARTS):
-            for path in sorted((package.path / part).rglob(PACKAGE)):
+            for path in _package_files(package.path / part):
                 if not _NEVER.intersection(path.parts):
                     yield shown(path.parent, root), package
 
@@ -107,7 +129,7 @@ def without_package(root: Path) -> Iterator[str]:
             if (
                 not packages.intersection(path.parents)
                 and "node_modules" not in path.parts
-                and not (path.parent / PACKAGE).is_file()
+                and not has_package(path.parent)
             ):
                 yield shown(path.parent, root)
 
@@ -116,7 +138,7 @@ def misplaced(root: Path) -> Iterator[tuple[str, str]]:
     """Yield the folders with a package.yao that are no assistants, with what to do: `assistants/`
     itself, and those that are too far below it."""
     top = root / "assistants"
-    for path in sorted(top.rglob(PACKAGE)):
+    for path in _package_files(top):
         steps = path.parent.relative_to(top).parts
         if not steps:
             yield shown(top, root), "give the package a folder of its own"
@@ -133,7 +155,7 @@ def lookalikes(root: Path) -> Iterator[tuple[str, str]]:
     for path in sorted((root / "assistants").rglob("package.*")):
         if (
             path.suffix in _CONFIGURATION
-            and path.name != PACKAGE
+            and path.name not in PACKAGES
             and not packages.intersection(path.parents)
             and "node_modules" not in path.parts
         ):
@@ -145,12 +167,16 @@ def shown(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
+def _package_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("package.*") if path.name in PACKAGES)
+
+
 def _packages(
     folder: Path, root: Path, steps: tuple[str, ...], *, within: bool
 ) -> Iterator[FoundPath]:
     if len(steps) > _DEEPEST or not folder.is_dir():
         return
-    if steps and (folder / PACKAGE).is_file():
+    if steps and has_package(folder):
         within = True
         yield FoundPath(".".join(steps), folder, shown(folder, root))
     skipped = _NEVER | PARTS if within else _NEVER

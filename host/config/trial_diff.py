@@ -10,9 +10,10 @@ from typing import Any
 
 from groundhook.host.config.locations import Path
 from groundhook.host.config.package import Package
-from groundhook.host.config.tree import PACKAGE, PROMPTS
+from groundhook.host.config.tree import PROMPTS
 from groundhook.host.config.trial import Trial
 from groundhook.host.config.validate import ValidDocument
+from groundhook.host.config.yaml12 import write_yaml
 
 
 def trial_diff(package: Package, trial: Trial) -> list[tuple[str, str]]:
@@ -35,7 +36,9 @@ def trial_diff(package: Package, trial: Trial) -> list[tuple[str, str]]:
         file = package.folder / PROMPTS
         old = file.read_text(encoding="utf-8") if file.is_file() else ""
         found.append((PROMPTS, old, _prompts_text(prompts)))
-    found.append((PACKAGE, _pretty(before), _pretty(after)))
+    name = checked.document.file.rpartition("/")[2]
+    write = _pretty if name.endswith(".yao") else write_yaml
+    found.append((name, write(before), write(after)))
     return [
         (name, _diff(f"{package.shown}/{name}", old, new)) for name, old, new in found if old != new
     ]

@@ -1,4 +1,4 @@
-"""Parses YAML 1.2: text to data, with the position of each key and value.
+"""YAML 1.2: text to data, with the position of each key and value, and data to text.
 
 Plain data only: text keys, no custom tags, no merge keys (YAML 1.2 has none), no repeated keys.
 Dates stay text as written, so that a file means the same in YAML and in JSON.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from groundhook.host.config.locations import Node, Parsed, Unreadable
@@ -40,6 +41,18 @@ def parse_yaml(text: str) -> Parsed:
     except RecursionError:
         raise Unreadable("nested too deeply", 0) from None
     return Parsed(data, lambda: root, list)
+
+
+def write_yaml(data: Any) -> str:
+    """Return plain data as YAML 1.2, with keys in their order."""
+    from ruamel.yaml import YAML
+
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False
+    written = StringIO()
+    yaml.dump(data, written)
+    return written.getvalue()
 
 
 def _make_error(exc: MarkedYAMLError, text: str) -> Unreadable:

@@ -14,7 +14,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from groundhook.core.errors import StorageError, UsageError
-from groundhook.host.config.tree import PACKAGE, PARTS
+from groundhook.host.config.tree import PARTS, has_package
 
 _STEP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -24,7 +24,7 @@ def new_assistant(root: Path, id: str) -> list[str]:
     yet, and return the paths of the written files relative to `root`. Raises UsageError for an
     invalid id or an existing file, StorageError."""
     folder = f"assistants/{'/'.join(_split_id(root, id))}"
-    if (root / folder / "package.yao").exists():
+    if has_package(root / folder):
         raise UsageError(
             f"the assistant {id!r} exists already, in {folder!r}",
             hint="choose another id, or remove that folder",
@@ -56,7 +56,7 @@ def _split_id(root: Path, id: str) -> list[str]:
             raise UsageError(f"{id!r} cannot be the id of an assistant", hint=hint)
     for count, step in enumerate(steps):
         owners = (root.joinpath("assistants", *steps[:depth]) for depth in range(1, count + 1))
-        if step in PARTS and any((owner / PACKAGE).is_file() for owner in owners):
+        if step in PARTS and any(map(has_package, owners)):
             raise UsageError(
                 f"{id!r} cannot be the id of an assistant: {step!r} is a folder of a package",
                 hint="choose another",

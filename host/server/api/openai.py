@@ -19,7 +19,7 @@ from groundhook.core.server_settings import CitationStyle, ServerSettings
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.turn import Message, TurnOptions, connector_ids
 from groundhook.host.config.package import Package
-from groundhook.host.config.tree import PACKAGE
+from groundhook.host.config.tree import PACKAGES
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
 from groundhook.host.output.dialects.openwebui import answer_task, quotes_chat, task_of
 from groundhook.host.server import request_body
@@ -119,7 +119,8 @@ def _changed_at(call: Call, id: str) -> int:
     """Return when the files of an assistant were last changed, in seconds; 0 if they are gone."""
     try:
         package = call.serving.host.app.package(id)
-        return int((package.folder / PACKAGE).stat().st_mtime)
+        files = (package.folder / name for name in PACKAGES)
+        return int(max((file.stat().st_mtime for file in files if file.is_file()), default=0))
     except (HostError, OSError):  # broken, or removed a moment ago
         return 0
 
