@@ -66,7 +66,8 @@ from groundhook.host.app.plugins import (
 from groundhook.host.app.sources import AppSources
 from groundhook.host.app.toolkits import Toolkits
 from groundhook.host.chats.memory.memory import open_memory
-from groundhook.host.config.environment import child_environment, process_environment
+from groundhook.host.config.env_file import app_environment
+from groundhook.host.config.environment import child_environment
 from groundhook.host.config.packages import App, load_app
 from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.tools.mcp.servers import open_servers
@@ -120,7 +121,8 @@ async def open_host(
 
     `now` fixes the clock, also for hooks: a moment, or a function that returns one. `seed` makes
     random values repeatable, for tests only: the random numbers of hooks, and the fence around
-    sources, which documents must not know. `environment` replaces the process's variables.
+    sources, which documents must not know. `environment` replaces the process's variables and
+    those of the app's `.env`.
     `plugins` register more parts, as the entry point group `groundhook.plugins` does. `sources`
     replace the built-in ones, `connectors` those that the app declares. `tools` are offered to
     models. `tune_gc` is for processes that serve only one app: objects that exist when it is opened
@@ -216,7 +218,7 @@ def _open_hooks(app: App, processes: int) -> AbstractAsyncContextManager[HookEng
 def _load(path: Path, environment: Mapping[str, str] | None, registry: Plugins) -> App:
     """Read the app's files, register the embedders that they declare, and make its state folder.
     Raises ConfigError, StorageError."""
-    variables = process_environment() if environment is None else environment
+    variables = app_environment(path) if environment is None else environment
     app = load_app(
         path,
         variables,

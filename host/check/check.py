@@ -37,6 +37,7 @@ from groundhook.handlers.kb.graph.extract import (
     unknown_kinds,
 )
 from groundhook.handlers.kb.graph.names import KINDS
+from groundhook.host.check.env_file import env_file_problems
 from groundhook.host.check.prompts import wrong_shared_variables, wrong_variables
 from groundhook.host.check.references import References
 from groundhook.host.check.toolkits import list_problems, toolkit_problems
@@ -168,6 +169,7 @@ class _Check:
             if name == "agent_file" and isinstance(value, ValidDocument):
                 self._check_server(value)
         self.found.extend(wrong_shared_variables(self.app))
+        self.found.extend(env_file_problems(self.app.root))
 
     def _check_server(self, file: ValidDocument) -> None:
         if file.data.get("server"):

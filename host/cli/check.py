@@ -18,7 +18,8 @@ from groundhook.host.check.yao import yao_notes
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.report import Report
-from groundhook.host.config.environment import child_environment, process_environment
+from groundhook.host.config.env_file import app_environment
+from groundhook.host.config.environment import child_environment
 from groundhook.host.config.packages import load_app
 
 
@@ -62,7 +63,7 @@ async def _find_problems(app: Path, assistant: str | None) -> list[Problem]:
         async with open_host(app, tune_gc=True) as host:
             return await host.check(assistant)
     except ConfigError:  # only the first problem of a broken app: the checks find the others
-        closed = load_app(app, process_environment())
+        closed = load_app(app, app_environment(app))
         found = check(closed, assistant or "")
         if not any(problem.severity == "error" for problem in found):
             raise  # an error of opening that no check knows

@@ -10,7 +10,7 @@ from groundhook.core.errors import UnknownName
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
-from groundhook.host.config.environment import process_environment
+from groundhook.host.config.env_file import app_environment
 from groundhook.host.config.packages import load_app
 from groundhook.host.output.flow import compact
 
@@ -31,7 +31,7 @@ def explain(assistant: str, key: str, app: Path, as_json: bool, debug: bool) -> 
 
     def work() -> int:
         # Settings are folded from files: no source, model or server of the app is opened.
-        rows = load_app(app, process_environment()).explain(assistant)
+        rows = load_app(app, app_environment(app)).explain(assistant)
         if key:
             known = [row.key for row in rows]
             rows = [row for row in rows if row.key == key or row.key.startswith(f"{key}.")]

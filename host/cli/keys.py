@@ -14,7 +14,7 @@ from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
-from groundhook.host.config.environment import process_environment
+from groundhook.host.config.env_file import app_environment
 from groundhook.host.config.packages import load_app
 from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, make_key, shown
 
@@ -73,7 +73,7 @@ def add(
     report = Report(json=as_json)
 
     def work() -> int:
-        loaded = load_app(app, process_environment())
+        loaded = load_app(app, app_environment(app))
         # A misspelt name would make a key that reaches nothing, and only its user would notice.
         for id in assistants:
             loaded.package(id)
@@ -111,7 +111,7 @@ def list_(app: Path, as_json: bool, debug: bool) -> int:
     report = Report(json=as_json)
 
     def work() -> int:
-        file = KeyFile(load_app(app, process_environment()).state)
+        file = KeyFile(load_app(app, app_environment(app)).state)
         keys, uses = file.all(), file.uses()
         if as_json:
             for key in keys:
@@ -146,7 +146,7 @@ def revoke(name: str, app: Path, as_json: bool, debug: bool) -> int:
     report = Report(json=as_json)
 
     def work() -> int:
-        KeyFile(load_app(app, process_environment()).state).revoke(name)
+        KeyFile(load_app(app, app_environment(app)).state).revoke(name)
         report.show(f"The key {name!r} is revoked.")
         return 0
 

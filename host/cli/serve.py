@@ -17,7 +17,7 @@ from groundhook.core.server_settings import ServerSettings
 from groundhook.host.cli import options
 from groundhook.host.cli.edge import execute_without_loop
 from groundhook.host.cli.report import Report
-from groundhook.host.config.environment import process_environment
+from groundhook.host.config.env_file import app_environment
 from groundhook.host.config.introduction import first_assistant, first_question, package_info
 from groundhook.host.config.packages import App, load_app
 
@@ -64,7 +64,7 @@ def command(
 
         if reload and lacking("authoring"):
             raise ConfigError("--reload needs an extra", hint=install("authoring"))
-        loaded = load_app(app, process_environment())
+        loaded = load_app(app, app_environment(app))
         given = {"host": host, "port": port, "workers": workers}
         changes = {name: value for name, value in given.items() if value is not None}
         settings = settings_of(app).model_copy(update=changes)

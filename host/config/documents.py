@@ -115,7 +115,7 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> ConfigDocu
         raise ConfigError(
             "this format is not supported", place=Place(shown), hint=f"known endings: {known}"
         )
-    text = _decode(raw, shown)
+    text = decode_text(raw, shown)
     if not text.strip() and parser is not parse_yaml:
         raise ConfigError(f"empty, it should hold {_SHOULD_BE[top]}", place=Place(shown, 1, 1))
     try:
@@ -135,7 +135,8 @@ def parse_document(raw: bytes, shown: str, *, top: Top = "object") -> ConfigDocu
     return document
 
 
-def _decode(raw: bytes, shown: str) -> str:
+def decode_text(raw: bytes, shown: str) -> str:
+    """Return the text of a file. Raises ConfigError with the line that is not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:

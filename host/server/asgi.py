@@ -35,7 +35,8 @@ from groundhook.core.types.turn import Identity
 from groundhook.host.app.host import Host
 from groundhook.host.app.opening import CHATS_FILE, open_host
 from groundhook.host.config.agent_file import read_agent_file, server_settings
-from groundhook.host.config.environment import child_environment, process_environment
+from groundhook.host.config.env_file import app_environment
+from groundhook.host.config.environment import child_environment
 from groundhook.host.output.dialects.places import SOURCES
 from groundhook.host.server.api.mcp import METADATA, PATH
 from groundhook.host.server.api.table import ENDPOINTS
@@ -223,7 +224,7 @@ async def _warm_up_if_set(serving: Serving) -> None:
 
 def settings_of(folder: Path) -> ServerSettings:
     """Return the server's settings of the app in a folder. Raises ConfigError."""
-    return server_settings(read_agent_file(folder, process_environment()))
+    return server_settings(read_agent_file(folder, app_environment(folder)))
 
 
 def _make_middleware(

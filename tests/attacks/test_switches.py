@@ -137,6 +137,33 @@ async def test_a_key_that_a_service_repeats_is_shown_as_its_variable(make_app: M
     assert shown.count("refused the key (401): bad key Bearer $ENV.HELD") >= 2
 
 
+async def test_a_key_of_the_env_file_reaches_no_message_and_no_hook(make_app: MakeApp) -> None:
+    hook = """
+    export function Next(ctx) {
+      const held = [typeof GH_HELD, JSON.stringify(ctx), Object.keys(globalThis)];
+      return { data: { found: held } };
+    }
+    """
+    with serving() as server:
+        server.on("/v1/chat/completions", Json({"error": {"message": f"bad key {SECRET}"}}, 401))
+        options = {"model": "m", "host": f"{server.url}/v1", "key": "$ENV.GH_HELD"}
+        app = make_app(
+            {
+                "connectors/m.conn.yao": json.dumps({"type": "openai", "options": options}),
+                "assistants/a/package.yao": json.dumps({"connector": "m"}),
+                "assistants/a/index.js": hook,
+                ".env": f"GH_HELD={SECRET}\n",
+            }
+        )
+        async with open_host(app) as host, host.stream("a", "x") as events:
+            shown = "".join([event.model_dump_json() async for event in events])
+        sent = server.requests[-1].headers["authorization"]
+    assert sent == f"Bearer {SECRET}"
+    assert "bad key $ENV.GH_HELD" in shown
+    assert '"found":["undefined"' in shown
+    assert SECRET[:12] not in shown
+
+
 async def test_the_password_in_an_address_is_shown_as_its_variable(make_app: MakeApp) -> None:
     address = f"http://user:{SECRET}@127.0.0.1:9/v1"
     options = {"model": "m", "host": "$ENV.MODEL_HOST", "retries": 0}
