@@ -234,7 +234,10 @@ class UsesSettings(Value):
         description="`disabled`: no search at all",
         json_schema_extra=_unread("`disabled` is its only value; search says what is searched"),
     )
-    default: str = Field(default="", json_schema_extra=_unread("a request names its assistant"))
+    default: str = Field(
+        default="",
+        description="The assistant of requests that name none; in agent/agent.yml",
+    )
     title: str = Field(
         default="builtin",
         description="Of kept conversations; `builtin`: the first words of the question",

@@ -108,11 +108,13 @@ class Host:
         trial: Trial | Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Return a context manager that runs one turn and yields its events; leaving the block
-        stops what is still running. `messages` is the conversation or one user message. With
-        several `connector`s the next one answers when one cannot be reached. `contract` is the form
-        that the answer must have; `trial`, keys of `package.yao`, replaces settings and prompts of
-        the files for this turn. Entering raises UnknownName, ConfigError and TooManyTurns; later
+        stops what is still running. `assistant_id` is one of `assistants`, or "" for the default of
+        the app (`uses.default`). `messages` is the conversation or one user message. With several
+        `connector`s the next one answers when one cannot be reached. `contract` is the form that
+        the answer must have; `trial`, keys of `package.yao`, replaces settings and prompts of the
+        files for this turn. Entering raises UnknownName, ConfigError and TooManyTurns; later
         failures are `error` events. Raises UsageError."""
+        assistant_id = self.app.assistant_or_default(assistant_id)
         if trial is not None and not isinstance(trial, Trial):
             trial = trial_of(trial, self.app.package(assistant_id))
         request = Request(
@@ -136,10 +138,11 @@ class Host:
     ) -> AsyncIterator[OpenChat]:
         """Return a context manager that yields a stored conversation: a new one, or the one with
         this id. It belongs to the tenant and user of `identity`. `create`: begin a conversation
-        with this id if it does not exist. Raises UnknownName, ConfigError, UsageError and
-        StorageError."""
+        with this id if it does not exist. `assistant_id` is that of `stream`. Raises UnknownName,
+        ConfigError, UsageError and StorageError."""
         owner = validated(Identity, identity or {}, "identity")
-        yield await self.conversations.opened(assistant_id, owner, chat_id, create=create)
+        id = self.app.assistant_or_default(assistant_id)
+        yield await self.conversations.opened(id, owner, chat_id, create=create)
 
     @cached_property
     def chats(self) -> ChatStore:

@@ -102,6 +102,9 @@ class References:
             return
         if value == AUTO and path[-1] == "query":
             return
+        if path[-1] == "default":
+            yield from self._check_default(path, value)
+            return
         if value == DISABLED and path[-1] in ("search", "rewrite", *SEARCH_TYPES):
             return
         extra = UsesSettings.model_fields[str(path[-1])].json_schema_extra
@@ -117,6 +120,15 @@ class References:
             yield from self._check_reranker(path, value)
         else:
             yield from self.check_delegate(path, "assistant", value)
+
+    def _check_default(self, path: Path, name: str) -> Iterator[Problem]:
+        """Yield the problem with the assistant of requests that name none."""
+        if self.owner:
+            message = "'uses.default' has no effect"
+            hint = "it applies to the whole app: set it in agent/agent.yml"
+            yield Problem("warning", message, self.layer.place(path), hint, "unread")
+        else:
+            yield from self._check_name(path, "assistant", name)
 
     def _check_reranker(self, path: Path, name: str) -> Iterator[Problem]:
         if name in self.rerankers:

@@ -22,7 +22,7 @@ from groundhook.host.cli.view import View
 
 
 @click.command("chat")
-@click.argument("assistant")
+@click.argument("assistant", required=False, default="")
 @click.argument("message", type=options.TextOption(needed=True), required=False)
 @options.common
 @click.option(
@@ -74,7 +74,8 @@ def command(
     debug: bool,
 ) -> int:
     """Send MESSAGE to ASSISTANT, and watch it search, answer and cite. Without MESSAGE: a
-    conversation, which is kept; --chat ID continues one.
+    conversation, which is kept; --chat ID continues one. Without ASSISTANT, or where it is "": the
+    app's default (uses.default).
 
     The answer and its sources are on standard output, warnings and errors on standard error. In a
     conversation, Ctrl-C stops an answer and Ctrl-D ends it; where standard input is not a terminal,
@@ -88,15 +89,16 @@ def command(
 
     async def work() -> int:
         async with open_host(app, now=now, tune_gc=True) as host:
+            named = host.app.assistant_or_default(assistant)
             if chat is not None:
                 await _refuse_other_owner(host, tenant, user, chat)
             if message is None:
                 failed = await _converse(
-                    host, assistant, report, asking, overrides, attach=attach, trace=trace
+                    host, named, report, asking, overrides, attach=attach, trace=trace
                 )
             else:
                 question = options.with_files(message, attach)
-                turn = await _turn(host, assistant, question, asking, overrides)
+                turn = await _turn(host, named, question, asking, overrides)
                 failed = await _show(turn, report, trace=trace)
         return FAILED if failed else 0
 

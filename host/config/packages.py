@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from groundhook.core.app_settings import AppSettings, DatabaseSettings
-from groundhook.core.errors import NO_APP, ConfigError, Place, UnknownName, suggestion
+from groundhook.core.errors import (
+    NO_APP,
+    ConfigError,
+    Place,
+    UnknownName,
+    UsageError,
+    suggestion,
+)
 from groundhook.core.hook_engine import HookScript
 from groundhook.core.problems import raise_all
 from groundhook.core.settings import (
@@ -174,6 +181,22 @@ class App:
         # An id may come from a client or a hook: only a valid one is looked up on disk.
         missing = _explain_missing(self.root, id) if _ID.fullmatch(id) else ""
         return self.packages.named(id, hint=missing)
+
+    @property
+    def default_assistant(self) -> str:
+        """Return the assistant for requests that name none (`uses.default`); "" without one. Raises
+        ConfigError."""
+        return self.common.settings.uses.default
+
+    def assistant_or_default(self, id: str) -> str:
+        """Return the id, or where it is empty that of the default. Raises UsageError if there is
+        none."""
+        if found := id or self.default_assistant:
+            return found
+        raise UsageError(
+            "no assistant is named, and the app has no default",
+            hint="name one, or set uses.default in agent/agent.yml",
+        )
 
     def settings_for(
         self,

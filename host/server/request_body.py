@@ -96,7 +96,9 @@ class AskedData(Value):
 class TurnRequest(Value):
     """A turn without a chat."""
 
-    assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
+    assistant: str = Field(
+        default="", max_length=1000, description="Id of the assistant; empty: `uses.default`"
+    )
     text: str | None = Field(default=None, description="The question, instead of `messages`")
     messages: Few[tuple[Message, ...]] | None = Field(
         default=None, description="The conversation: roles `user` and `assistant`"

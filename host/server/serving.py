@@ -95,6 +95,14 @@ class Serving:
             raise UnknownName("assistant", id[:80], ())
         return self.host.app.package(id)
 
+    def assistant_for(self, caller: Caller, id: str) -> str:
+        """Return the assistant that a request of the caller names, or else the app's default.
+        Raises UsageError if there is none for this caller."""
+        found = id or self.host.app.default_assistant
+        if not id and found not in self.offered(caller):
+            raise UsageError("no assistant is named, and there is no default")
+        return found
+
     def check_options(self, caller: Caller, assistant: str, wanted: AskOptions) -> None:
         """Raise UsageError for more sources than the assistant's settings allow: each adds to the
         price of the prompt. Raises UnknownName, ConfigError."""

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -236,6 +237,19 @@ def test_any_json_is_an_answer_that_is_no_error_of_the_server(served: Served) ->
             assert answer.status_code < 500, answer.text
 
         answered()
+
+
+def test_who_may_not_use_the_default_does_not_learn_its_name(tmp_path: Path) -> None:
+    configured = json.loads(agent(auth={"anonymous": True}))
+    configured["uses"] = {"default": "fails"}
+    app = write(tmp_path / "app", {**FILES, "agent/agent.yml": json.dumps(configured)})
+    asked = {"messages": [{"role": "user", "content": "?"}]}
+    with serving(app) as server, server.client("") as client:
+        for path, body in (("/api/turns", {"text": "?"}), ("/v1/chat/completions", asked)):
+            answer = client.post(path, json=body)
+            assert answer.status_code == 400
+            assert "no assistant is named, and there is no default" in answer.text
+            assert "fails" not in answer.text
 
 
 def test_a_stop_that_races_with_the_end_leaves_one_end(served: Served) -> None:

@@ -85,8 +85,6 @@ async def checked(app: Path) -> list[str]:
 
 async def test_a_first_check_shows_mistakes_only(make_app: MakeApp) -> None:
     assert await checked(make_app(FILES)) == [
-        "agent/agent.yml:2:12: warning: 'uses.default' has no effect (a request names its"
-        " assistant)",
         f"{PACKAGE}:4:3: warning: 'option': read as 'options' (write 'options')",
     ]
     wrong = FILES["assistants/desk/src/lib.ts"].replace("slice(0, 8)", "slice('a')")

@@ -61,7 +61,7 @@ def test_a_key_of_a_section_that_is_written_outside_of_it_names_its_place(
     assert hints["title"] == "did you mean 'fields.title'?"
     assert hints["options.thinking"] == "set reasoning_effort, which switches thinking on"
     assert hints["threshold"].startswith("known: ")  # several sections have it
-    assert hints["default"].startswith("known: ")  # uses.default has no effect
+    assert hints["default"] == "did you mean 'uses.default'?"
 
 
 def test_an_unknown_key_is_a_warning_that_names_the_nearest_one(make_app: MakeApp) -> None:

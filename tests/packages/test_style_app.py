@@ -22,7 +22,6 @@ KEYS = {"SERPAPI_API_KEY": "k"}
 
 
 WARNINGS = """\
-agent/agent.yml:3:12: 'uses.default' has no effect (a request names its assistant)
 agent/agent.yml:5:11: 'uses.vision' has no effect (images go to the assistant's connector)
 assistants/tests/hook-calls/package.yao:1:40: unknown key 'sandbox', which nothing reads
 connectors/gpt.conn.yao:3:37: unknown key 'version', which nothing reads

@@ -50,7 +50,9 @@ PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 class NewChat(Value):
     """A chat to create."""
 
-    assistant: str = Field(min_length=1, max_length=1000, description="Id of the assistant")
+    assistant: str = Field(
+        default="", max_length=1000, description="Id of the assistant; empty: `uses.default`"
+    )
     title: str = Field(
         default="",
         max_length=LONGEST_TITLE,
@@ -135,11 +137,12 @@ async def create_chat(call: Call) -> Response:
     owner = _owner(call)
     wanted = request_body.validate_strictly(NewChat, await call.json())
     host = call.serving.host
-    call.serving.package(call.caller, wanted.assistant)
+    assistant = call.serving.assistant_for(call.caller, wanted.assistant)
+    call.serving.package(call.caller, assistant)
     at = milliseconds(host.runtime.now)
     chat = Chat(
         id=chat_id(),
-        assistant_id=wanted.assistant,
+        assistant_id=assistant,
         title=wanted.title,
         made_at=at,
         changed_at=at,

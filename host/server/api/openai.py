@@ -62,7 +62,9 @@ class Extension(Value):
 class ChatRequest(Value):
     """The keys of a chat completion that are read."""
 
-    model: str = Field(min_length=1, max_length=1000, description="Id of an assistant")
+    model: str = Field(
+        default="", max_length=1000, description="Id of an assistant; empty: `uses.default`"
+    )
     messages: Few[tuple[dict[str, Any], ...]] = Field(description="The conversation")
     stream: bool | None = Field(default=False, description="In chunks, as they are written")
     stream_options: StreamOptions | None = Field(
@@ -147,7 +149,9 @@ async def chat_completions(call: Call) -> ASGIApp:
         raise NotSupported("n: only one answer is given")
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
-    package = offered_package(call, caller, wanted.model)
+    named = call.serving.assistant_for(caller, wanted.model)
+    wanted = wanted.model_copy(update={"model": named})
+    package = offered_package(call, caller, named)
     contract = await read_contract(
         tools=wanted.tools,
         choice=wanted.tool_choice,

@@ -49,7 +49,9 @@ _TEXTS = ("input_text", "output_text", "text")
 class ResponseRequest(Value):
     """The keys of a request for a response that are read."""
 
-    model: str = Field(min_length=1, max_length=1000, description="Id of an assistant")
+    model: str = Field(
+        default="", max_length=1000, description="Id of an assistant; empty: `uses.default`"
+    )
     input: str | Few[tuple[dict[str, Any], ...]] = Field(
         description="The question, or the items of the conversation"
     )
@@ -100,7 +102,9 @@ async def create(call: Call) -> ASGIApp:
         raise NotSupported("background: a response begins at once; stream it or wait for it")
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
-    offered_package(call, caller, wanted.model)
+    named = call.serving.assistant_for(caller, wanted.model)
+    wanted = wanted.model_copy(update={"model": named})
+    offered_package(call, caller, named)
     asked, not_read = await _read(call, wanted)
     ignored = [*(key.path for key in unknown), *not_read]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}

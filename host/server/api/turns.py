@@ -56,7 +56,8 @@ async def create(call: Call) -> ASGIApp:
     serving, settings = call.serving, call.serving.settings
     body = await request_body.read_body(call.request, settings.limits)
     wanted = request_body.validate_strictly(TurnRequest, request_body.parse_json(body))
-    serving.check_options(call.caller, wanted.assistant, wanted.options)
+    assistant = serving.assistant_for(call.caller, wanted.assistant)
+    serving.check_options(call.caller, assistant, wanted.options)
     messages = request_body.read_conversation(wanted, settings)
     options = request_body.turn_options(
         wanted.options, wanted.search, call.request, settings, call.address
@@ -71,7 +72,7 @@ async def create(call: Call) -> ASGIApp:
     address = f"{call.request.method} {call.request.url.path}"
     start = Start(
         caller=call.caller,
-        assistant_id=wanted.assistant,
+        assistant_id=assistant,
         messages=messages,
         options=options,
         leaving=wanted.leaving,
