@@ -171,6 +171,17 @@ class Handler(Protocol):
 
 
 @runtime_checkable
+class ChoosesRequests(Protocol):
+    """A source that takes some of the searches of its type. One that does not have this takes
+    all."""
+
+    def can_handle(self, request: SearchRequest, scope: Scope, /) -> bool:
+        """Return whether the source takes a search; of one that it does not, `search` is not
+        called. It must not wait for anything."""
+        ...
+
+
+@runtime_checkable
 class FollowsDeclarations(Protocol):
     """A source that holds the app's collections and models, which a reload may replace."""
 

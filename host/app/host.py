@@ -172,6 +172,21 @@ class Host:
         searcher = self._searcher(identity, assistant, warned)
         return await searcher.search(validated(SearchRequest, request), "user")
 
+    async def search_many(
+        self,
+        requests: Sequence[SearchRequest | Mapping[str, Any]],
+        *,
+        mode: Literal["all", "any", "race"] = "all",
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+        warned: Callable[[Warned], object] | None = None,
+    ) -> list[SearchResult]:
+        """Run several searches at the same time, each as `search` does. `all` returns every result,
+        in the order of the requests; `any` the first that has items, in a list (the first to end if
+        none has); `race` the first to end, likewise. The searches that are left are cancelled."""
+        valid = [validated(SearchRequest, request) for request in requests]
+        return await self._searcher(identity, assistant, warned).search_many(valid, mode, "user")
+
     async def export(
         self,
         request: SearchRequest | Mapping[str, Any],

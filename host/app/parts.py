@@ -139,6 +139,7 @@ SOURCE = Port(
         "records": partial(_wrap_awaited, returns=list),
         "fetch_document": partial(_wrap_awaited, returns=SourceResult),
         "fetch_page": _wrap_awaited,
+        "can_handle": _wrap_plain,
         "with_declarations": _wrap_following,
     },
 )

@@ -14,6 +14,7 @@ import anyio.to_thread
 from groundhook.core.errors import HostError, NotPermitted, SourceError, SourceNotConfigured
 from groundhook.core.ports import (
     ChecksSettings,
+    ChoosesRequests,
     Documents,
     FollowsDeclarations,
     Handler,
@@ -163,10 +164,11 @@ class AppSources:
             yield self._make_source(name)
 
     def _join_type(self, type: SearchType) -> Handler:
-        names = self._list_names(type)
-        if len(names) == 1:  # nearly always: no task group, no merging
-            return self._make_source(names[0])
-        return Joined({name: self._make_source(name) for name in names})
+        sources = {name: self._make_source(name) for name in self._list_names(type)}
+        only = next(iter(sources.values())) if len(sources) == 1 else None
+        if only is None or isinstance(only, ChoosesRequests):
+            return Joined(sources)
+        return only  # nearly always: no task group, no merging
 
     def _list_names(self, type: SearchType) -> list[str]:
         sources = self._context.plugins.sources

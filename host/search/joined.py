@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from groundhook.core.errors import HostError
-from groundhook.core.ports import Handler, Scope, SourceResult
+from groundhook.core.errors import HostError, SourceNotConfigured
+from groundhook.core.ports import ChoosesRequests, Handler, Scope, SourceResult
 from groundhook.core.types.search import Item, SearchAccount, SearchRequest
 from groundhook.host.search.certainty import ORDER
 from groundhook.host.search.searcher import run_all
@@ -15,17 +15,22 @@ from groundhook.host.search.searcher import run_all
 class Joined:
     """A `Handler` that searches all of its sources at the same time. Items are ordered by score; at
     equal scores, and of items with one key, those of the earlier source come first. A source that
-    fails is a warning unless all fail."""
+    fails is a warning unless all fail; one that does not take the search is left out."""
 
     def __init__(self, sources: Mapping[str, Handler]) -> None:
         self._sources = sources
 
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Return the items of all sources as one result. Raises the SourceError of the first source
-        if all fail."""
+        if all fail, SourceNotConfigured if none takes the search."""
         answers = await run_all(
             [partial(_attempt, source, request, scope) for source in self._sources.values()]
         )
+        if all(answer is None for answer in answers):
+            names = ", ".join(self._sources)
+            raise SourceNotConfigured(
+                f"no source takes this {request.type} search", hint=f"asked: {names}"
+            )
         found = [answer for answer in answers if isinstance(answer, SourceResult)]
         failed = {
             name: answer
@@ -41,8 +46,11 @@ class Joined:
 
 async def _attempt(
     source: Handler, request: SearchRequest, scope: Scope
-) -> SourceResult | HostError:
+) -> SourceResult | HostError | None:
+    """Return what a source found, or its error; None if it does not take the search."""
     try:
+        if isinstance(source, ChoosesRequests) and not source.can_handle(request, scope):
+            return None
         return await source.search(request, scope)
     except HostError as exc:
         return exc

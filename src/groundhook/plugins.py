@@ -10,6 +10,7 @@
 docs/plugins.md shows the ports with their signatures, and a whole package for each kind of part.
 """
 
+from groundhook.core.ports import ChoosesRequests as ChoosesRequests
 from groundhook.core.ports import Connector as Connector
 from groundhook.core.ports import Delta as Delta
 from groundhook.core.ports import Documents as Documents

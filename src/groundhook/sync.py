@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -101,6 +101,25 @@ class Host:
         async def search() -> SearchResult:
             return await self._host.search(
                 request, identity=identity, assistant=assistant, warned=warned
+            )
+
+        return self._portal.call(search)
+
+    def search_many(
+        self,
+        requests: Sequence[SearchRequest | Mapping[str, Any]],
+        *,
+        mode: Literal["all", "any", "race"] = "all",
+        identity: Identity | Mapping[str, Any] | None = None,
+        assistant: str | None = None,
+        warned: Callable[[Warned], object] | None = None,
+    ) -> list[SearchResult]:
+        """Run several searches at the same time, and return the results of `all`, of the first that
+        has items (`any`), or of the first to end (`race`). Raises UsageError and UnknownName."""
+
+        async def search() -> list[SearchResult]:
+            return await self._host.search_many(
+                requests, mode=mode, identity=identity, assistant=assistant, warned=warned
             )
 
         return self._portal.call(search)

@@ -72,6 +72,7 @@ ERRORS = [
 ]
 PLUGINS = [
     "Block",
+    "ChoosesRequests",
     "CollectionAnswer",
     "CollectionDocument",
     "CollectionMatch",

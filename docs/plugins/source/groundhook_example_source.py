@@ -11,6 +11,10 @@ TERMS = {
 
 
 class Glossary:
+    def can_handle(self, request: SearchRequest, scope: Scope, /) -> bool:
+        """Whether the question names a term: the glossary is not asked about others."""
+        return any(term in request.query.lower() for term in TERMS)
+
     async def search(self, request: SearchRequest, scope: Scope, /) -> SourceResult:
         """Entries of the terms that the question names."""
         named = [term for term in TERMS if term in request.query.lower()]
