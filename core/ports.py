@@ -264,6 +264,16 @@ class WebClient(Protocol):
         ...
 
 
+@runtime_checkable
+class ChecksAddresses(Protocol):
+    """A client that can say of an address whether it would send a request to it."""
+
+    async def check(self, url: str, /) -> None:
+        """Raise UsageError, NotPermitted, or SourceError for a host that cannot be found, where no
+        request is sent."""
+        ...
+
+
 ClientOf = Callable[[HttpSettings], WebClient]  # each client is closed with the host
 
 

@@ -254,7 +254,8 @@ class UsesSettings(Value):
     )
     audio: str = Field(default="", json_schema_extra=_unread("no part of a message is sound"))
     fetch: str = Field(
-        default="", json_schema_extra=_unread("search.web.pages says which pages are read")
+        default="builtin",
+        description="Reads pages of the web; no language model can do this alone",
     )
 
     def disables(self, type: SearchType) -> str:

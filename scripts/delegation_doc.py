@@ -33,6 +33,7 @@ _CONFIGURED = {
     "rerank": "`uses.rerank` or `search.rerank`; deadline `search.rerank.timeout_ms`",
     "web": "`uses.web` or `search.web.provider`; deadline `search.web.timeout_ms`",
     "verify": "`uses.verify`; deadline `search.verify.timeout_ms`",
+    "fetch": "`uses.fetch`; deadline `search.web.pages.timeout_ms`",
     "entities": "`entities.extractor` of a collection",
 }
 

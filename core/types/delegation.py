@@ -365,6 +365,40 @@ class VerifyAnswer(DelegateReply):
     verdicts: Few[tuple[SentenceJudgement, ...]]
 
 
+# -------------------------------------------------------------------------------------------- fetch
+
+
+class FetchAsk(Value):
+    """Read a page of the web."""
+
+    url: str = Field(description="Address of the page, a public one")
+    query: str = Field(
+        default="", description="Words that the page should answer to; empty: the whole page"
+    )
+    max_length: int = Field(description="Maximum characters that are used")
+
+
+class FetchAnswer(DelegateReply):
+    """`{"title", "content", "published"}`, or the text of the page alone."""
+
+    content: str = Field(
+        min_length=1,
+        validation_alias=AliasChoices("content", "text", "markdown", "body"),
+        description="The text of the page, plain or Markdown; the host picks what answers",
+    )
+    title: str = Field(default="", description="Its title")
+    published: str = Field(
+        default="",
+        validation_alias=AliasChoices("published", "published_date", "publishedDate", "date"),
+        description="Its date",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dialects(cls, raw: Any) -> Any:
+        return {"content": raw} if isinstance(raw, str) else raw
+
+
 # ----------------------------------------------------------------------------------------- entities
 
 

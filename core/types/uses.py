@@ -15,6 +15,8 @@ from groundhook.core.types.delegation import (
     DelegateRequest,
     EntityAnswer,
     EntityAsk,
+    FetchAnswer,
+    FetchAsk,
     KeywordAnswer,
     KeywordAsk,
     QueryAnswer,
@@ -58,7 +60,7 @@ class Use(Generic[DelegateRequest, DelegateAnswer]):
     language model, `schema` to an endpoint that can enforce one. `tools` are the usual names of a
     server's tool for the step. `task` tells a model that does the step by itself (`connector:<id>`)
     what to do, and `max_tokens` limits its answer (None: the connector's limit); without a task no
-    model can do it."""
+    model can do it. `prose`: a text is an answer as it is, unless it begins with JSON."""
 
     name: str
     asks: type[DelegateRequest]
@@ -68,6 +70,7 @@ class Use(Generic[DelegateRequest, DelegateAnswer]):
     tools: tuple[str, ...]
     task: str = ""
     max_tokens: int | None = None
+    prose: bool = False
 
     @property
     def json_reply(self) -> JsonReply:
@@ -243,6 +246,20 @@ VERIFY = Use(
 )
 
 
+FETCH = Use(
+    name="fetch",
+    asks=FetchAsk,
+    answers=FetchAnswer,
+    reply=(
+        'Answer with JSON alone: {"title": "…", "content": "the text of the page, as it is'
+        ' written"}'
+    ),
+    schema=object_of(content=_TEXT, may={"title": _TEXT, "published": _TEXT}),
+    tools=("fetch", "fetch_page", "read_page", "read_url", "scrape", "web_fetch"),
+    prose=True,
+)
+
+
 ENTITIES = Use(
     name="entities",
     asks=EntityAsk,
@@ -269,5 +286,6 @@ USES: tuple[Use[Any, Any], ...] = (
     RERANK,
     WEB,
     VERIFY,
+    FETCH,
     ENTITIES,
 )

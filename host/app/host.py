@@ -181,9 +181,10 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> list[SearchResult]:
-        """Run several searches at the same time, each as `search` does. `all` returns every result,
-        in the order of the requests; `any` the first that has items, in a list (the first to end if
-        none has); `race` the first to end, likewise. The searches that are left are cancelled."""
+        """Return the results of several searches, which run at the same time, each as `search`
+        does: with `all` every result, in the order of the requests; with `any` the first that has
+        items, in a list (the first to end if none has); with `race` the first to end, likewise. The
+        searches that are left are cancelled."""
         valid = [validated(SearchRequest, request) for request in requests]
         return await self._searcher(identity, assistant, warned).search_many(valid, mode, "user")
 

@@ -160,8 +160,9 @@ class References:
     def _check_model(self, path: Path, name: str) -> Iterator[Problem]:
         """Yield the problem with a language model that does a step."""
         place = self.layer.place(path)
-        if path[-1] in ("web", "provider"):
-            message = f"{dotted(path)!r}: a language model alone cannot search the web"
+        if path[-1] in ("web", "provider", "fetch"):
+            step = "read pages of the web" if path[-1] == "fetch" else "search the web"
+            message = f"{dotted(path)!r}: a language model alone cannot {step}"
             yield Problem("error", message, place, "name an assistant or an MCP tool")
             return
         yield from self._check_name(path, "connector", name)

@@ -45,7 +45,7 @@ from groundhook.core.types.uses import (
     ModelPrompt,
     Use,
 )
-from groundhook.host.tools.mcp.shapes import value_of
+from groundhook.host.tools.mcp.shapes import text_of, value_of
 from groundhook.host.turn.endings import LENGTH
 
 LONGEST_SHOWN = 400  # characters of a wrong answer in an error; the retry has ten times as many
@@ -129,7 +129,7 @@ class TurnDelegates:
             connector = target.removeprefix(BY_CONNECTOR)
             return partial(_ask_model, self._targets, connector, use, prompt)
         if not target.startswith("mcp:"):
-            return partial(_ask_assistant, self._targets, target, use.json_reply)
+            return partial(_ask_assistant, self._targets, target, use)
         server, tool = self._split_server(target.removeprefix("mcp:"))
         return partial(
             _call_tool,
@@ -243,12 +243,13 @@ async def _ask_model(
 
 
 async def _ask_assistant(
-    targets: DelegateTargets, id: str, reply: JsonReply, wanted: dict[str, Any]
+    targets: DelegateTargets, id: str, use: Use[Any, Any], wanted: dict[str, Any]
 ) -> RawReply:
     """Return the reply of an assistant: `data` of its Next hook when there is some, else the JSON
     in its text."""
     with span("agent", id) as node:
-        end, error = await targets.assistant(id, json.dumps(wanted, ensure_ascii=False), reply)
+        asked = json.dumps(wanted, ensure_ascii=False)
+        end, error = await targets.assistant(id, asked, use.json_reply)
         node.data.update(characters=len(end.content), usage=end.usage.model_dump())
         if error:
             node.fail(error)
@@ -257,9 +258,8 @@ async def _ask_assistant(
     value = end.content if by_model else end.data
     if not isinstance(value, str):
         return RawReply(value)
-    found = await extract_json_aside(value)
     cut = by_model and end.finish_reason == LENGTH
-    return RawReply(value if found is None else found, by_model, cut)
+    return RawReply(await _read_text(use, value), by_model, cut)
 
 
 async def _call_tool(
@@ -283,16 +283,38 @@ async def _call_tool(
             use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted
         )
         answer = await servers.ask(server, "tools/call", {"name": name, "arguments": arguments})
-        return RawReply(await _read_value(node, server, name, answer))
+        return RawReply(await _read_value(use, node, server, name, answer))
 
 
-async def _read_value(node: Span, server: str, tool: str, answer: Mapping[str, Any]) -> Any:
+async def _read_text(use: Use[Any, Any], text: str) -> Any:
+    """Return the JSON in a text; the text where it has none, or only quotes some."""
+    if use.prose and not text.lstrip().startswith(("{", "```")):
+        return text
+    found = await extract_json_aside(text)
+    if use.prose and not (isinstance(found, dict) and _has_text(use, found)):
+        return text
+    return text if found is None else found
+
+
+def _has_text(use: Use[Any, Any], value: Mapping[str, Any]) -> bool:
+    """Return whether JSON can be an answer of a step, and not a document that was asked for."""
+    try:
+        use.answers.model_validate(value)
+    except ValidationError:
+        return False
+    return True
+
+
+async def _read_value(
+    use: Use[Any, Any], node: Span, server: str, tool: str, answer: Mapping[str, Any]
+) -> Any:
     if "error" in answer:
         node.fail(str(answer["error"]))
     value = value_of(server, tool, answer)
+    if use.prose and not (isinstance(value, dict) and _has_text(use, value)):
+        value = text_of(answer)  # also where the text of a page is JSON
     if isinstance(value, str):
-        found = await extract_json_aside(value)
-        return value if found is None else found
+        return await _read_text(use, value)
     # SDKs wrap a result that is not an object: {"result": …}.
     return value["result"] if isinstance(value, dict) and value.keys() == {"result"} else value
 

@@ -100,7 +100,15 @@ class Grants:
 def _list_delegate_targets(settings: Settings) -> Iterator[str]:
     """Yield the targets of the delegated steps in the settings."""
     uses = settings.uses
-    yield from (uses.rewrite, uses.title, uses.keyword, uses.query, uses.rerank, uses.web)
+    yield from (
+        uses.rewrite,
+        uses.title,
+        uses.keyword,
+        uses.query,
+        uses.rerank,
+        uses.web,
+        uses.fetch,
+    )
     yield uses.verify
     yield settings.search.web.provider
     if settings.search.rerank.mcp:

@@ -56,12 +56,13 @@ class GuardedClient:
     ) -> None:
         self._settings = settings
         self._rules = tuple(parse_host_rule(entry) for entry in settings.hosts)
+        self._guard = Guard(self._rules, resolve)
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=trust or authorities(),
             max_connections=CONNECTIONS,
             max_keepalive_connections=CONNECTIONS,
             keepalive_expiry=5.0,  # the name is resolved and checked again after that
-            network_backend=Guard(self._rules, resolve),
+            network_backend=self._guard,
         )
 
     async def __aenter__(self) -> Self:
@@ -103,6 +104,12 @@ class GuardedClient:
             f"{str(outgoing.host)!r} did not answer in full within {limit:g} ms",
             hint="raise http.timeout_ms" if limit == self._settings.timeout_ms else "",
         )
+
+    async def check(self, url: str) -> None:
+        """Raise UsageError, NotPermitted or SourceError if no request is sent to an address."""
+        outgoing = OutgoingRequest.made("GET", url, headers=None, query=None, body=None, json=None)
+        self._check_declared(outgoing, outgoing.host)
+        await self._guard.allowed_addresses(outgoing.host, outgoing.port)
 
     def _effective_timeout_ms(self, timeout_ms: float | None) -> float:
         if timeout_ms is None:

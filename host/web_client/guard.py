@@ -64,10 +64,10 @@ class Guard(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         # `timeout` is unused: the client has one deadline around the whole request.
-        addresses = await self._allowed_addresses(parse_host(host), port)
+        addresses = await self.allowed_addresses(parse_host(host), port)
         return await self._connect_first(addresses, port, socket_options)
 
-    async def _allowed_addresses(self, host: HostOrAddress, port: int) -> list[Address]:
+    async def allowed_addresses(self, host: HostOrAddress, port: int) -> list[Address]:
         """Resolve a host and return its allowed addresses. Raises SourceError, and NotPermitted if
         none is allowed."""
         texts = await self._resolve(host, port) if isinstance(host, str) else [str(host)]

@@ -114,8 +114,9 @@ class Host:
         assistant: str | None = None,
         warned: Callable[[Warned], object] | None = None,
     ) -> list[SearchResult]:
-        """Run several searches at the same time, and return the results of `all`, of the first that
-        has items (`any`), or of the first to end (`race`). Raises UsageError and UnknownName."""
+        """Return the results of several searches, which run at the same time: of `all`, of the
+        first that has items (`any`), or of the first to end (`race`). Raises UsageError and
+        UnknownName."""
 
         async def search() -> list[SearchResult]:
             return await self._host.search_many(

@@ -10,17 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import anyio
 
-from groundhook.core.errors import HostError, IngestError, SourceError, SourceTimeout, UsageError
-from groundhook.core.ports import ClientOf, Scope
+from groundhook.core.errors import (
+    DelegateError,
+    HostError,
+    IngestError,
+    SourceError,
+    SourceTimeout,
+    UsageError,
+)
+from groundhook.core.ports import ChecksAddresses, ClientOf, Scope, WebClient
 from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.settings import HttpSettings
 from groundhook.core.source_settings import PageSettings, WebSettings
 from groundhook.core.trace import span
+from groundhook.core.types.delegation import FetchAsk
 from groundhook.core.types.search import Item
+from groundhook.core.types.uses import FETCH
 from groundhook.core.types.web import WebAnswer
 from groundhook.handlers.web.cache import Cache
 from groundhook.handlers.web.dates import parse_date
@@ -148,7 +158,7 @@ class PageReader:
         settings = scope.settings.web
         with span("fetch", label=url) as node:
             deadline = anyio.current_time() + settings.timeout_ms / 1000
-            page = await self._get_page(url, None, settings, deadline)
+            page = await self._read_page(url, None, scope, deadline)
             node.data |= {"characters": len(page.passage)}
         return Item(
             type="web",
@@ -164,7 +174,7 @@ class PageReader:
     async def _fetch_item(self, item: Item, query: str, scope: Scope, deadline: float) -> Item:
         with span("fetch", label=item.url) as node:
             try:
-                page = await self._get_page(item.url, query, scope.settings.web, deadline)
+                page = await self._read_page(item.url, query, scope, deadline)
             except HostError as exc:
                 node.fail(str(exc))
                 await scope.warn(
@@ -181,6 +191,52 @@ class PageReader:
                 "status": "fetched",
             }
         )
+
+    async def _read_page(
+        self, url: str, query: str | None, scope: Scope, deadline: float
+    ) -> PagePassage:
+        """Return the page's passage for a query (None: its whole text), read by what `uses.fetch`
+        names; if that fails, the built-in reader replaces it with a warning. Raises HostError."""
+        settings = scope.settings.web
+        if scope.uses.fetch not in ("", "builtin"):
+            # Past the deadline it is the built-in reader that says so.
+            with anyio.move_on_after(deadline - anyio.current_time()):
+                await self._refuse_unreadable(url, settings.pages)
+                try:
+                    return await self._ask_delegate(url, query, scope, deadline)
+                except (DelegateError, IngestError, SourceError) as exc:
+                    await scope.warn(exc.code, f"{url}: {exc}; the built-in reader was used")
+        return await self._get_page(url, query, settings, deadline)
+
+    async def _refuse_unreadable(self, url: str, settings: PageSettings) -> None:
+        """Raise the error of the built-in reader for a page that it would not read, so that nobody
+        else reads it in its place."""
+        client = self._client(settings)
+        if isinstance(client, ChecksAddresses):  # one that answers from a file reaches no address
+            try:
+                await client.check(url)
+            except UsageError as exc:
+                raise SourceError(exc.message) from exc
+        await self._refuse_disallowed(url, settings)
+
+    async def _ask_delegate(
+        self, url: str, query: str | None, scope: Scope, deadline: float
+    ) -> PagePassage:
+        """Return the page as an assistant or an MCP tool reads it. Its answer may depend on the
+        user, so it is not cached. Raises DelegateError, IngestError, SourceError."""
+        settings = scope.settings.web.pages
+        left_ms = int((deadline - anyio.current_time()) * 1000)
+        answer = await scope.delegates.ask(
+            FETCH,
+            scope.uses.fetch,
+            FetchAsk(url=url, query=query or "", max_length=LONGEST),
+            timeout_ms=max(1, min(settings.timeout_ms, left_ms)),
+            hint="search.web.pages.timeout_ms",
+            tries=1,
+        )
+        body = answer.content[:LONGEST].encode("utf-8", "replace")
+        page = await self._readers.call(read_page, body, "text/plain", "utf-8", query)
+        return _as_passage({**page, "title": answer.title, "published": answer.published}, query)
 
     async def _get_page(
         self, url: str, query: str | None, settings: WebSettings, deadline: float
@@ -213,30 +269,14 @@ class PageReader:
         page = await self._readers.call(
             read_page, answer.body, answer.media_type, answer.charset or "", query
         )
-        passage = clean(page["passage"][:LONGEST])
-        if not passage:
-            if query is None:
-                raise SourceError("it has no text")
-            raise SourceError(f"none of its {page['characters']} characters match the question")
-        return PagePassage(clean(page["title"]).replace("\n", " "), passage, page["published"])
+        return _as_passage(page, query)
 
     async def _fetch(self, url: str, settings: PageSettings) -> WebAnswer:
         """Return the answer after all redirects. Each address on the way is checked against the
         address rules and its site's robots.txt."""
-        client = self._client_of(
-            HttpSettings(
-                hosts=("*", *settings.hosts),
-                timeout_ms=settings.timeout_ms,
-                max_kb=settings.max_kb,
-                redirects=0,
-            )
-        )
+        client = self._client(settings)
         for _ in range(settings.redirects + 1):
-            if settings.robots and not await self._robots.allowed(url, settings):
-                raise SourceError(
-                    "its site's robots.txt disallows it",
-                    hint="search.web.pages.robots",
-                )
+            await self._refuse_disallowed(url, settings)
             try:
                 answer = await client.request(
                     "GET", url, headers={"accept": READABLE, "user-agent": AGENT}
@@ -254,3 +294,27 @@ class PageReader:
         raise SourceError(
             f"it redirects more than {settings.redirects} times", hint="search.web.pages.redirects"
         )
+
+    def _client(self, settings: PageSettings) -> WebClient:
+        return self._client_of(
+            HttpSettings(
+                hosts=("*", *settings.hosts),
+                timeout_ms=settings.timeout_ms,
+                max_kb=settings.max_kb,
+                redirects=0,
+            )
+        )
+
+    async def _refuse_disallowed(self, url: str, settings: PageSettings) -> None:
+        if settings.robots and not await self._robots.allowed(url, settings):
+            raise SourceError("its site's robots.txt disallows it", hint="search.web.pages.robots")
+
+
+def _as_passage(page: Mapping[str, Any], query: str | None) -> PagePassage:
+    """Return what `read_page` returned, cleaned and cut. Raises SourceError where it is empty."""
+    passage = clean(page["passage"][:LONGEST])
+    if not passage:
+        if query is None:
+            raise SourceError("it has no text")
+        raise SourceError(f"none of its {page['characters']} characters match the question")
+    return PagePassage(clean(page["title"]).replace("\n", " "), passage, page["published"])
