@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.fields import FieldType
 from groundhook.core.types.filters import DOCUMENT, WORDS
+from groundhook.core.types.serialisation import WebAddress
 from groundhook.core.types.turn import Identity
 
 NEVER = ("blob", "data", "file", "javascript", "vbscript")  # schemes that clients run or read from
@@ -171,6 +172,26 @@ class StorageSpec(Value):
     )
 
 
+class ExistingSpec(Value):
+    """A collection of a Qdrant server that another program makes and fills; it is only read. Every
+    point is a document of one passage; keys of its payload may be paths, such as
+    `metadata.source`."""
+
+    collection: str = Field(min_length=1, description="Its name on the server")
+    url: WebAddress = Field(
+        default="", description="Address of the server; empty: that of `qdrant.url`"
+    )
+    api_key: str = Field(default="", description="Key of that server, as $ENV.NAME")
+    vector: str = Field(
+        default="", description="Name of the vector that is searched; empty: the only one"
+    )
+    title: str = Field(default="title", description="Key of the payload with the title")
+    text: tuple[str, ...] = Field(
+        default=("text",), description="Keys with the text, in the order in which it is read"
+    )
+    address: str = Field(default="url", description="Key with the address")
+
+
 class CollectionSpec(Value):
     """A knowledge base collection.
 
@@ -201,6 +222,15 @@ class CollectionSpec(Value):
     )
     permission: PermissionSpec = defaults_of(PermissionSpec)
     storage: StorageSpec = defaults_of(StorageSpec)
+    existing: ExistingSpec | None = Field(
+        default=None, description="Read from a Qdrant collection that another program made"
+    )
+
+    @model_validator(mode="after")
+    def _readable(self) -> CollectionSpec:
+        if self.existing is not None and self.graph:
+            raise ValueError("a collection that another program made has no graph: remove 'graph'")
+        return self
 
     @field_validator("fields")
     @classmethod

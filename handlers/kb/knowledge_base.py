@@ -7,6 +7,7 @@ only search."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from groundhook.core.app_settings import (
     KBStorageSettings,
+    QdrantSettings,
 )
 from groundhook.core.errors import (
     ConfigError,
@@ -22,6 +24,7 @@ from groundhook.core.errors import (
     UnknownName,
     UsageError,
 )
+from groundhook.core.extras import extra
 from groundhook.core.ports import Delegates, Embedder, NoDelegates
 from groundhook.core.registry import Registry, by_end
 from groundhook.core.types.collection_spec import (
@@ -32,7 +35,11 @@ from groundhook.core.types.documents import Reader
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.turn import Identity
 from groundhook.handlers.kb.access import permitted_tenant
-from groundhook.handlers.kb.admin.collection_checks import check_collections, fallback_reason
+from groundhook.handlers.kb.admin.collection_checks import (
+    check_collections,
+    check_existing,
+    fallback_reason,
+)
 from groundhook.handlers.kb.admin.listing import CollectionListing, list_collection, list_readable
 from groundhook.handlers.kb.declaration import settings_of, validated_tenant
 from groundhook.handlers.kb.embed import (
@@ -48,8 +55,9 @@ from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.language import normalise_language
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.search.handler import KBHandler
-from groundhook.handlers.kb.store.checks import refuse_other_settings
+from groundhook.handlers.kb.store.checks import refuse_other_settings, refuse_read_only
 from groundhook.handlers.kb.store.port import CollectionSettings, VectorStore
+from groundhook.handlers.kb.store.routed import routed
 
 if TYPE_CHECKING:
     from groundhook.handlers.kb.admin.calibrate import Calibration, CalibrationQuestion
@@ -58,6 +66,7 @@ if TYPE_CHECKING:
     from groundhook.handlers.kb.graph.extract import Extraction
     from groundhook.handlers.kb.ingest.batching import TransferProgress
     from groundhook.handlers.kb.ingest.report import AddProgress, AddReport
+    from groundhook.handlers.kb.server.existing import ExistingServers
 
 
 class KnowledgeBase(KBHandler):
@@ -74,8 +83,12 @@ class KnowledgeBase(KBHandler):
         cache: VectorCache | None = None,
         readers: Mapping[str, Reader] = READERS,
         reader_environment: Mapping[str, str] | None = None,
+        qdrant: QdrantSettings | None = None,
     ) -> None:
-        super().__init__(store, collections, self.embedder, graphs)
+        self._own = store
+        self._qdrant = qdrant or QdrantSettings()
+        self._connections: ExistingServers = {}  # to servers with collections of other programs
+        super().__init__(self._routed(collections), collections, self.embedder, graphs)
         self._readers = readers
         self._reader_environment = reader_environment
         self._graphs = graphs
@@ -92,8 +105,24 @@ class KnowledgeBase(KBHandler):
         if collections is self._collections:
             return self
         other = copy(self)
-        KBHandler.__init__(other, self._store, collections, other.embedder, self._graphs)
+        routed = other._routed(collections)
+        KBHandler.__init__(other, routed, collections, other.embedder, self._graphs)
         return other
+
+    def _routed(self, collections: Mapping[str, CollectionSpec]) -> VectorStore:
+        """Return the store of all collections, also of those that another program made."""
+
+        def is_existing(id: str) -> bool:
+            with suppress(HostError):  # a broken declaration is reported where it is used
+                return id in collections and collections[id].existing is not None
+            return False
+
+        def make() -> VectorStore:
+            with extra("qdrant", "a collection of a Qdrant server"):
+                from groundhook.handlers.kb.server.existing import ExistingStore
+            return ExistingStore(self._qdrant, collections.__getitem__, self._connections)
+
+        return routed(self._own, is_existing, make)
 
     def embedder(self, spec: EmbeddingSpec) -> Embedder:
         """Return the embedder of a declaration; equal declarations share one. It is closed with the
@@ -128,7 +157,7 @@ class KnowledgeBase(KBHandler):
         and StorageError; the report has the errors of single files."""
         from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
 
-        spec = self._spec(collection)
+        spec = self._spec_to_change(collection)
         embedder = self.embedder(spec.embedding)
         extraction = _extraction(spec, delegates or NoDelegates())
         ingestion = Ingestion(
@@ -198,7 +227,7 @@ class KnowledgeBase(KBHandler):
         and removes nothing, if an id does not exist, unless `missing_ok`."""
         from groundhook.handlers.kb.admin.erasure import forget_vectors
 
-        spec = self._spec(collection)
+        spec = self._spec_to_change(collection)
         # No extractions: removing a document extracts no entities.
         store = GraphedStore(self._store, self._graphs, {})
         if documents is None:
@@ -247,7 +276,7 @@ class KnowledgeBase(KBHandler):
         """Build a collection again from its stored texts, with its current declaration. Searches
         find the old version until the new one is complete. Raises UsageError if the collection is
         empty, UnknownName, ConfigError, StorageError."""
-        spec = self._spec(collection)
+        spec = self._spec_to_change(collection)
         embedder = self.embedder(spec.embedding)
         return await self._transfer(self._store).rebuild(
             spec.id, self._settings(spec, embedder), embedder, progress
@@ -259,7 +288,11 @@ class KnowledgeBase(KBHandler):
         """Write the documents of all tenants to a file that `import_documents` adds to a
         collection, whatever the engine. Raises UnknownName, UsageError for an empty collection,
         StorageError."""
-        return await self._transfer(self._store).export(self._spec(collection).id, out, progress)
+        spec = self._spec(collection)
+        declared = (
+            None if spec.existing is None else self._settings(spec, self.embedder(spec.embedding))
+        )
+        return await self._transfer(self._store).export(spec.id, out, progress, declared)
 
     async def import_documents(
         self,
@@ -272,7 +305,7 @@ class KnowledgeBase(KBHandler):
         """Add the documents of a file that `export` wrote, with the vectors of the file, or with
         new ones if `embed`. Raises ConfigError if the vectors of the file are of another model than
         the declared one, UsageError for another kind of file, StorageError for a truncated one."""
-        spec = self._spec(collection)
+        spec = self._spec_to_change(collection)
         embedder = self.embedder(spec.embedding)
         transfer = self._transfer(self._with_graph(spec, _extraction(spec, NoDelegates())))
         return await transfer.import_documents(
@@ -319,7 +352,11 @@ class KnowledgeBase(KBHandler):
         """Compare the declared collections with the stored ones. Returns a ConfigError for each
         whose settings differ, a UsageError for each that needs what the engine lacks or should be
         rebuilt, and the first error of the store itself."""
-        return await check_collections(self._store, self._valid_collections())
+        declared = list(self._valid_collections())
+        own = [each for each in declared if each[0].existing is None]
+        others = [each for each in declared if each[0].existing is not None]
+        found = await check_collections(self._own, own)
+        return [*found, *await check_existing(self._store, others)]
 
     def declaration_error(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
         """Check the embedding and the language of a declaration. Returns the path of the wrong key
@@ -350,8 +387,10 @@ class KnowledgeBase(KBHandler):
             for embedder in self._embedders.values():
                 if isinstance(embedder, Closeable):
                     await embedder.aclose()
-            if isinstance(self._store, Closeable):
-                await self._store.aclose()
+            if isinstance(self._own, Closeable):
+                await self._own.aclose()
+            while self._connections:
+                await self._connections.popitem()[1].aclose()
         finally:
             if self._cache is not None:
                 self._cache.close()
@@ -396,6 +435,13 @@ class KnowledgeBase(KBHandler):
 
     def _settings(self, spec: CollectionSpec, embedder: Embedder) -> CollectionSettings:
         return settings_of(spec, embedder, normalise_language(spec.analyser.language, spec.id))
+
+    def _spec_to_change(self, id: str) -> CollectionSpec:
+        """Return the same, to change its documents. Raises UsageError also for a collection that
+        another program made."""
+        spec = self._spec(id)
+        refuse_read_only(spec)
+        return spec
 
     def _spec(self, id: str) -> CollectionSpec:
         """Return the collection of that id, or the only one whose id ends with it, such as

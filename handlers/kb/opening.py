@@ -53,6 +53,7 @@ def make_kb(
         else None,
         readers,
         reader_environment,
+        qdrant,
     )
 
 

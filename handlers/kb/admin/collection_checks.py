@@ -72,6 +72,19 @@ async def check_collections(
     return tuple(found.values())
 
 
+async def check_existing(
+    store: VectorStore, declared: Iterable[tuple[CollectionSpec, Embedder, CollectionSettings]]
+) -> Sequence[HostError]:
+    """Return the error that a search of each collection which another program made would raise."""
+    found: list[HostError] = []
+    for spec, _, settings in declared:
+        try:
+            await store.search_many(spec.id, settings, [])
+        except HostError as exc:
+            found.append(exc)
+    return found
+
+
 async def fallback_reason(embedder: Embedder) -> str:
     """Return why an embedder uses a slower engine; "" if it uses its usual one."""
     return await embedder.fallback() if isinstance(embedder, FallbackEmbedder) else ""

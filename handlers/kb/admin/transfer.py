@@ -77,10 +77,15 @@ class Transfer:
             done = changed
 
     async def export(
-        self, id: str, out: IO[str], progress: TransferProgress | None = None
+        self,
+        id: str,
+        out: IO[str],
+        progress: TransferProgress | None = None,
+        declared: CollectionSettings | None = None,
     ) -> TransferResult:
-        """Write a collection to a file, with at most a page of documents in memory."""
-        settings = await self._store.settings(id)
+        """Write a collection to a file, with at most a page of documents in memory. `declared` are
+        the settings of one that another program made."""
+        settings = declared or await self._store.settings(id)
         if settings is None:
             raise UsageError(f"collection {id!r} is empty: there is nothing to export")
         total = 0

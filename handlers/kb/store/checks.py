@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from groundhook.core.errors import ConfigError, NotPermitted, StorageError
+from groundhook.core.errors import ConfigError, NotPermitted, StorageError, UsageError
+from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.handlers.kb.language import language_of
 from groundhook.handlers.kb.store.port import MOST_PASSAGES, CollectionSettings, FullDocument
 
@@ -93,3 +94,14 @@ def refuse_without_tenant(
 
 def _embedding_of(settings: CollectionSettings) -> str:
     return f"embedding {settings.provider!r} {settings.model!r} of {settings.dimensions} dimensions"
+
+
+def refuse_read_only(spec: CollectionSpec) -> None:
+    """Raise UsageError for a change of a collection that another program made."""
+    if spec.existing is not None:
+        raise UsageError(
+            f"collection {spec.id!r} is only read: another program made it (`existing` in its"
+            " .kb.yao)",
+            hint="change it with that program; `groundhook kb export` and `kb import` copy it into"
+            " a collection of the app's own",
+        )
