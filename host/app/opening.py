@@ -121,8 +121,7 @@ async def open_host(
 
     `now` fixes the clock, also for hooks: a moment, or a function that returns one. `seed` makes
     random values repeatable, for tests only: the random numbers of hooks, and the fence around
-    sources, which documents must not know. `environment` replaces the process's variables and
-    those of the app's `.env`.
+    sources, which documents must not know. `environment` replaces the process's, and `.env`.
     `plugins` register more parts, as the entry point group `groundhook.plugins` does. `sources`
     replace the built-in ones, `connectors` those that the app declares. `tools` are offered to
     models. `tune_gc` is for processes that serve only one app: objects that exist when it is opened
