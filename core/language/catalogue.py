@@ -21,6 +21,11 @@ where a part has blanks, one part on each line:
 | endings | a regular expression of the particles that are written onto a word |
 | cut, whole | scripts without blanks: what is cut out of a question, and longer words that stay |
 | before names | prepositions that leave a question together with the name behind them |
+| asks number, asks value, asks what | regular expressions, one on each line, of questions whose
+answer is a number, is often in a table, or is a definition; `asks what` is the opening |
+| subject ends | words behind which "what is X for Y" has more than a name |
+| joining questions, opening questions | words that join two questions, and begin the second one |
+| referring back | words of a second question that mean something of the first one |
 | quoting | sentences of an answer without a model, likewise: how far passages answer, and so on |
 | greetings, thanks | what is only a greeting or only thanks, one on each line |
 | follow-up … | what `host.turn.follow_up` needs; a language without them has no follow-ups |
