@@ -56,7 +56,7 @@ from groundhook.handlers.kb.language import normalise_language
 from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.search.handler import KBHandler
 from groundhook.handlers.kb.store.checks import refuse_other_settings, refuse_read_only
-from groundhook.handlers.kb.store.port import CollectionSettings, VectorStore
+from groundhook.handlers.kb.store.port import CollectionSettings, DocumentStore, VectorStore
 from groundhook.handlers.kb.store.routed import routed
 
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ class KnowledgeBase(KBHandler):
             except HostError:
                 continue  # `check` reports it; a missing key may be set where the app runs
 
-    def _transfer(self, store: VectorStore) -> Transfer:
+    def _transfer(self, store: DocumentStore) -> Transfer:
         from groundhook.handlers.kb.admin.transfer import Transfer
 
         return Transfer(store, reserve_bytes=self._reserve_bytes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from groundhook.core.errors import StorageError
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.handlers.kb.store.port import DocumentRecord, VectorStore
+from groundhook.handlers.kb.store.port import DocumentRecord, DocumentStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class CollectionListing:
 
 
 async def list_collection(
-    store: VectorStore, spec: CollectionSpec, tenant: str | None
+    store: DocumentStore, spec: CollectionSpec, tenant: str | None
 ) -> CollectionListing:
     """Return a collection with its documents of a tenant, of all tenants for None. Raises
     StorageError."""
@@ -47,7 +47,7 @@ async def list_collection(
 
 
 async def list_readable(
-    store: VectorStore, spec: CollectionSpec, tenant: str | None
+    store: DocumentStore, spec: CollectionSpec, tenant: str | None
 ) -> CollectionListing:
     """Return the same; a collection that cannot be read is listed with the `error`."""
     try:

@@ -17,8 +17,8 @@ from groundhook.handlers.kb.store.checks import refuse_other_settings, refuse_ot
 from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     DocumentRecord,
+    DocumentStore,
     FullDocument,
-    VectorStore,
 )
 
 # passages of one read: the embedded engine delays searches meanwhile, by about a millisecond
@@ -40,7 +40,7 @@ class TransferResult:
 class Transfer:
     """Transfers collections between a store and files. `reserve_bytes` of disk stay free."""
 
-    def __init__(self, store: VectorStore, *, reserve_bytes: int) -> None:
+    def __init__(self, store: DocumentStore, *, reserve_bytes: int) -> None:
         self._store = store
         self._reserve_bytes = reserve_bytes
 

@@ -1,4 +1,4 @@
-"""A `VectorStore` that wraps another and keeps the graphs of collections in step with their
+"""A `DocumentStore` that wraps another and keeps the graphs of collections in step with their
 documents: a version is entered before its document is stored, and the previous version is removed
 afterwards.
 
@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from groundhook.core.types.fields import Scalar
-from groundhook.core.types.filters import Filter
 from groundhook.handlers.kb.graph.file import GraphFile, GraphPassage
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.graph.names import key_of
@@ -25,15 +23,10 @@ from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     CollectionUsage,
     DocumentRecord,
+    DocumentStore,
     FullDocument,
-    Hit,
-    MatchingDocument,
-    PassageOrdinals,
     PutOutcome,
     StoreProgress,
-    VectorAnswer,
-    VectorQuestion,
-    VectorStore,
 )
 
 if TYPE_CHECKING:
@@ -43,10 +36,10 @@ _RULES = "1"  # increased when the rules change, so that graphs are built again
 
 
 class GraphedStore:
-    """A `VectorStore` that builds the graphs of the collections in `extractions`."""
+    """A `DocumentStore` that builds the graphs of the collections in `extractions`."""
 
     def __init__(
-        self, store: VectorStore, graphs: Graphs, extractions: Mapping[str, Extraction]
+        self, store: DocumentStore, graphs: Graphs, extractions: Mapping[str, Extraction]
     ) -> None:
         self._store = store
         self._graphs = graphs
@@ -159,45 +152,6 @@ class GraphedStore:
         await anyio.to_thread.run_sync(self._graphs.file(collection).remove, tenant, documents)
         return removed
 
-    async def search(
-        self, collection: str, settings: CollectionSettings, question: VectorQuestion, /
-    ) -> VectorAnswer:
-        return await self._store.search(collection, settings, question)
-
-    async def search_many(
-        self, collection: str, settings: CollectionSettings, questions: Sequence[VectorQuestion], /
-    ) -> list[VectorAnswer]:
-        return await self._store.search_many(collection, settings, questions)
-
-    async def passages(
-        self, collection: str, tenant: str | None, wanted: PassageOrdinals, /
-    ) -> dict[str, tuple[Hit, ...]]:
-        return await self._store.passages(collection, tenant, wanted)
-
-    async def facets(
-        self,
-        collection: str,
-        tenant: str | None,
-        fields: Sequence[str],
-        filter: Filter | None,
-        limit: int,
-        /,
-    ) -> dict[str, list[tuple[Scalar, int]]]:
-        return await self._store.facets(collection, tenant, fields, filter, limit)
-
-    async def names(
-        self, collection: str, tenant: str | None, words: Sequence[str], /
-    ) -> list[str]:
-        return await self._store.names(collection, tenant, words)
-
-    async def count(self, collection: str, tenant: str | None, filter: Filter | None, /) -> int:
-        return await self._store.count(collection, tenant, filter)
-
-    async def matching_documents(
-        self, collection: str, tenant: str | None, filter: Filter | None, /
-    ) -> list[MatchingDocument]:
-        return await self._store.matching_documents(collection, tenant, filter)
-
     async def full_documents(
         self, collection: str, documents: Sequence[tuple[str, str]], /
     ) -> list[FullDocument]:
@@ -208,9 +162,6 @@ class GraphedStore:
 
     async def settings(self, collection: str, /) -> CollectionSettings | None:
         return await self._store.settings(collection)
-
-    async def has_languages(self, collection: str, /) -> bool:
-        return await self._store.has_languages(collection)
 
     def documents_from(
         self, collection: str, tenant: str | None, source: str, /

@@ -23,9 +23,9 @@ from groundhook.handlers.kb.graph.file import GraphFile
 from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     Hit,
+    PassageSearch,
     VectorAnswer,
     VectorQuestion,
-    VectorStore,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Graphs:
 
     async def extend_answer(
         self,
-        store: VectorStore,
+        store: PassageSearch,
         spec: CollectionSpec,
         settings: CollectionSettings,
         question: VectorQuestion,
@@ -125,7 +125,7 @@ class Graphs:
 
     async def _fetch(
         self,
-        store: VectorStore,
+        store: PassageSearch,
         spec: CollectionSpec,
         settings: CollectionSettings,
         question: VectorQuestion,

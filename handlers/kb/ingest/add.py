@@ -58,9 +58,9 @@ from groundhook.handlers.kb.store.checks import refuse_other_settings
 from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     DocumentRecord,
+    DocumentStore,
     FullDocument,
     PutOutcome,
-    VectorStore,
 )
 
 
@@ -69,7 +69,7 @@ class Deletion:
     document named its own."""
 
     def __init__(
-        self, store: VectorStore, spec: CollectionSpec, tenant: str, tally: Tally, seen: SeenIds
+        self, store: DocumentStore, spec: CollectionSpec, tenant: str, tally: Tally, seen: SeenIds
     ) -> None:
         self._store = store
         self._spec = spec
@@ -148,7 +148,7 @@ class Ingestion:
 
     def __init__(
         self,
-        store: VectorStore,
+        store: DocumentStore,
         *,
         reserve_bytes: int,
         readers: Mapping[str, Reader] = READERS,
@@ -215,7 +215,7 @@ class _Add:
     """One add that is running: every core builds documents, and the next documents are embedded
     while one is written to the disk."""
 
-    store: VectorStore
+    store: DocumentStore
     collection: str
     put: Callable[..., Awaitable[list[PutOutcome]]]
     builder: DocumentBuilder

@@ -30,9 +30,9 @@ from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     Hit,
     LanguageShare,
+    PassageSearch,
     VectorAnswer,
     VectorQuestion,
-    VectorStore,
 )
 
 MOST_VALUES = 100  # of a facet
@@ -97,7 +97,7 @@ class CollectionResult:
 class CollectionSearch:
     """Searches collections of one store, each by itself."""
 
-    def __init__(self, store: VectorStore, graphs: Graphs) -> None:
+    def __init__(self, store: PassageSearch, graphs: Graphs) -> None:
         self._store = store
         self._graphs = graphs
         self._language_removal = LanguageRemoval()

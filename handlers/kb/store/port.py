@@ -210,9 +210,10 @@ class CollectionUsage:
         return self.settings.language if self.settings else ""
 
 
-class VectorStore(Protocol):
-    """A store of collections. Raises StorageError if it cannot store or read, and ConfigError if a
-    collection was made with other settings."""
+class DocumentStore(Protocol):
+    """Where documents of collections are kept: what adding, removing, listing and moving them
+    needs. Raises StorageError if it cannot store or read, and ConfigError if a collection was made
+    with other settings."""
 
     async def start(self) -> None:
         """Start what requests wait for, such as a process. Raises nothing: requests report why it
@@ -233,6 +234,60 @@ class VectorStore(Protocol):
         never a part, even if the call fails. Raises StorageError if less than `reserve_bytes` of
         disk would remain free; some of the documents may be stored then."""
         ...
+
+    async def settings(self, collection: str, /) -> CollectionSettings | None:
+        """Return the settings of a collection, None if it does not exist. Cheap."""
+        ...
+
+    async def usage(
+        self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
+    ) -> CollectionUsage:
+        """Return what is stored; `tenant` None: of all tenants. With `settings`, raises the errors
+        that adding with them would raise."""
+        ...
+
+    async def document_records(
+        self, collection: str, tenant: str | None, documents: Sequence[str], /
+    ) -> tuple[DocumentRecord, ...]:
+        """Return the documents that exist, ordered by tenant and id."""
+        ...
+
+    def documents_from(
+        self, collection: str, tenant: str | None, source: str, /
+    ) -> AsyncIterator[DocumentRecord]:
+        """Yield, in any order, the documents whose source is a file or is in a folder or its
+        subfolders; "": all documents."""
+        ...
+
+    async def full_documents(
+        self, collection: str, documents: Sequence[tuple[str, str]], /
+    ) -> list[FullDocument]:
+        """Return documents, given as (tenant, document), in this order, as they were put.
+        Documents that do not exist are omitted. All are in memory at once: request only a few."""
+        ...
+
+    async def relocate(
+        self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
+    ) -> None:
+        """Set the url and the source of documents that moved and did not change: document → (url,
+        source)."""
+        ...
+
+    async def remove(
+        self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
+    ) -> list[str]:
+        """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids
+        of those that existed. A collection that becomes empty is deleted with its settings."""
+        ...
+
+    async def swap(self, building: str, collection: str, /) -> bool:
+        """Replace a collection by `building` in one step. Returns False, and changes nothing, if
+        documents were added or removed meanwhile, so that the two differ."""
+        ...
+
+
+class PassageSearch(Protocol):
+    """The documents and passages of collections as searches read them. Raises StorageError."""
 
     async def search(
         self, collection: str, settings: CollectionSettings, question: VectorQuestion, /
@@ -282,57 +337,11 @@ class VectorStore(Protocol):
         """Return the documents that fulfil `filter`, ordered by id. Reads no text and no vector."""
         ...
 
-    async def full_documents(
-        self, collection: str, documents: Sequence[tuple[str, str]], /
-    ) -> list[FullDocument]:
-        """Return documents, given as (tenant, document), in this order, as they were put.
-        Documents that do not exist are omitted. All are in memory at once: request only a few."""
-        ...
-
-    async def swap(self, building: str, collection: str, /) -> bool:
-        """Replace a collection by `building` in one step. Returns False, and changes nothing, if
-        documents were added or removed meanwhile, so that the two differ."""
-        ...
-
-    async def settings(self, collection: str, /) -> CollectionSettings | None:
-        """Return the settings of a collection, None if it does not exist. Cheap."""
-        ...
-
     async def has_languages(self, collection: str, /) -> bool:
         """Return whether the languages of all passages are stored, which earlier versions did not
         do. True for a collection that does not exist. Cheap."""
         ...
 
-    async def usage(
-        self, collection: str, tenant: str | None, /, *, settings: CollectionSettings | None = None
-    ) -> CollectionUsage:
-        """Return what is stored; `tenant` None: of all tenants. With `settings`, raises the errors
-        that adding with them would raise."""
-        ...
 
-    async def document_records(
-        self, collection: str, tenant: str | None, documents: Sequence[str], /
-    ) -> tuple[DocumentRecord, ...]:
-        """Return the documents that exist, ordered by tenant and id."""
-        ...
-
-    def documents_from(
-        self, collection: str, tenant: str | None, source: str, /
-    ) -> AsyncIterator[DocumentRecord]:
-        """Yield, in any order, the documents whose source is a file or is in a folder or its
-        subfolders; "": all documents."""
-        ...
-
-    async def relocate(
-        self, collection: str, tenant: str, places: Mapping[str, tuple[str, str]], /
-    ) -> None:
-        """Set the url and the source of documents that moved and did not change: document → (url,
-        source)."""
-        ...
-
-    async def remove(
-        self, collection: str, tenant: str | None, documents: Sequence[str] | None, /
-    ) -> list[str]:
-        """Remove documents, or all of them (None), of one tenant or of all (None). Returns the ids
-        of those that existed. A collection that becomes empty is deleted with its settings."""
-        ...
+class VectorStore(DocumentStore, PassageSearch, Protocol):
+    """A store of collections, which each engine implements."""
