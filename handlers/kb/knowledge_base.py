@@ -356,7 +356,7 @@ class KnowledgeBase(KBHandler):
         own = [each for each in declared if each[0].existing is None]
         others = [each for each in declared if each[0].existing is not None]
         found = await check_collections(self._own, own)
-        return [*found, *await check_existing(self._store, others)]
+        return (*found, *await check_existing(self._store, others))
 
     def declaration_error(self, spec: CollectionSpec) -> tuple[tuple[str, ...], ConfigError] | None:
         """Check the embedding and the language of a declaration. Returns the path of the wrong key

@@ -73,6 +73,8 @@ _OTHERS = frozenset(
         "summary",
         "tools",
         "user_data",
+        "split",
+        "turns_beside",
         "vector_cache",
         "verify",
         "window",

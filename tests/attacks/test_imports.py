@@ -162,6 +162,7 @@ def test_every_child_process_of_ours_is_started_by_the_one_safe_command() -> Non
         ("core/workers.py", "-P"),
         ("core/workers.py", "-m"),
         ("src/groundhook/__main__.py", "-P"),
+        ("host/check/env_file.py", "-c"),  # of git, which sets with it that no program is run
     }
 
 

@@ -20,7 +20,7 @@ from tests.conftest import MakeApp
         (["nope"], "No such command 'nope'"),
         (["serch", "kb", "ink"], "No such command 'serch'"),
         (["kb", "search", "docs", "ink"], "`groundhook search kb QUERY` searches knowledge bases"),
-        (["chat"], "Missing argument 'ASSISTANT'"),
+        (["config", "explain"], "Missing argument 'ASSISTANT'"),
         (["chat", "shop", "hi", "--now", "soon"], "'soon' is not a date or time"),
         (
             ["chat", "shop", "hi", "--locale", "english"],
@@ -57,7 +57,7 @@ def test_wrong_usage_is_one_line_and_ends_with_2(
 
 
 def test_wrong_usage_is_an_event_with_json(here: Groundhook) -> None:
-    ran = here("chat", "--json")
+    ran = here("search", "kb", "--json")
     assert ran.code == 2
     assert [(event["type"], event["code"]) for event in ran.lines] == [("error", "usage")]
 

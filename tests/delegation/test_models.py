@@ -170,5 +170,5 @@ async def test_no_model_searches_the_web_alone(make_app: MakeApp) -> None:
     assert "a language model alone cannot do this step" in result.error
 
 
-def test_every_step_but_the_web_search_can_be_done_by_a_model() -> None:
-    assert [use.name for use in USES if not use.task] == ["web"]
+def test_every_step_but_those_on_the_web_can_be_done_by_a_model() -> None:
+    assert [use.name for use in USES if not use.task] == ["web", "fetch"]

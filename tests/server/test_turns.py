@@ -142,7 +142,7 @@ def test_the_same_idempotency_key_is_the_same_turn(served: Served) -> None:
         ({"assistant": "te", "text": "?"}, 404, "no assistant 'te'"),
         ({"assistant": "hidden", "text": "?"}, 404, "no assistant 'hidden'"),
         ({"assistant": "../tea", "text": "?"}, 404, "no assistant"),
-        ({"text": "?"}, 400, "assistant: field required"),
+        ({"text": "?"}, 400, "no assistant is named, and there is no default"),
         ({"assistant": "tea"}, 400, "give `text` or `messages`"),
         ({"assistant": "tea", "txt": "?"}, 400, "txt: unknown key (did you mean 'text'?)"),
         ({"assistant": "tea", "messages": []}, 400, "at least one"),

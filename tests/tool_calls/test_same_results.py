@@ -291,7 +291,7 @@ def test_python_gets_the_answers_of_the_tools_as_they_are(expected: Mapping[str,
     [preview] = expected["search"][0]
     assert set(preview) == {"id", "title", "preview", "score"}
     content = "A process opens 20 connections.\n\n  See the alert. "
-    memory = {**preview, "content": content}
+    memory = {**preview, "content": content, "tags": []}
     del memory["score"]
     assert expected["fetch"] == (memory, None)
     assert expected["batch_fetch"] == ([{**memory, "collection": "notes"}], None)

@@ -118,7 +118,8 @@ async def test_a_file_that_the_model_does_not_read_is_named_once(
     file = {"filename": "report.pdf", "file_data": "data:application/pdf;base64,QUJD"}
     content = [{"type": "text", "text": "What is it?"}, {"type": "file", "file": file}]
     seen = await run(app_of(make_app, server), messages=[{"role": "user", "content": content}])
-    [warning] = of(seen, "warning")
+    [unreadable, warning] = of(seen, "warning")  # neither by a reader of documents nor by the model
+    assert "'report.pdf' was not read: it is not a PDF" in unreadable.message
     assert warning.code == "part_not_read"
     assert "file report.pdf, application/pdf, 1 kB" in warning.message
     sent = server.requests[-1].json["messages"][-1]["content"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from groundhook.core.errors import IngestError
-from groundhook.core.extras import install
+from groundhook.core.extras import extra, install
 from groundhook.core.types.documents import Document, Reader
 
 
@@ -38,7 +38,8 @@ def _rst(data: bytes, name: str) -> Document:
 
 
 def _pdf(data: bytes, name: str) -> Document:
-    from groundhook.handlers.kb.reading.pdf import pdf
+    with _naming(name), extra("documents", "reading PDF files", IngestError):
+        from groundhook.handlers.kb.reading.pdf import pdf
 
     return pdf(data, name)
 

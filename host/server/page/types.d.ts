@@ -92,7 +92,14 @@ export interface Ended {
   usage: { total_tokens: number; cost?: number };
   message?: unknown;
   certainty?: string | null;
-  claims?: { cited: number; supported: number; doubtful: number; uncited: number } | null;
+  claims?: {
+    cited: number;
+    supported: number;
+    doubtful: number;
+    uncited: number;
+    verified: number;
+    unsupported: number;
+  } | null;
 }
 
 export interface Trouble {
