@@ -99,6 +99,7 @@ def test_an_attached_file_is_read_kept_and_shown_again(visit: Visit, tmp_path: P
 def test_files_are_dropped_and_pasted_and_too_many_are_named(visit: Visit) -> None:
     visit.open("notes")
     page = visit.page
+    page.get_by_role("button", name="Attach files").wait_for()  # when the limits are known
     give = """([kind, names]) => {
       const panel = document.querySelector("groundhook-chat").shadowRoot.querySelector(".panel");
       const carried = new DataTransfer();
