@@ -15,7 +15,7 @@ from itertools import chain
 
 from groundhook.core.readers.pdf_columns import PdfCells, PdfPiece, in_columns, left_of, right_of
 from groundhook.core.readers.pdf_glyphs import Drawn, Glyph, Rule
-from groundhook.core.readers.raised import raised
+from groundhook.core.readers.superscripts import superscript_text
 from groundhook.core.readers.visual import as_read, is_right_to_left
 
 # × the size of the text:
@@ -207,7 +207,7 @@ def _joins(
         and rules.between(end, piece.left, piece.type.base)
     ):
         return False
-    # What is filled in stands with its label, however long the field is.
+    # What is filled in goes with its label, however long the field is.
     if piece.value != cell[-1].value and (cell[-1].value == backward or piece.value != backward):
         return True
     room = SENTENCES_APART if cell[-1].glyphs[-1].text in ".!?:" else CELLS_APART
@@ -256,7 +256,9 @@ def _text(cell: Sequence[PdfPiece], size: float, base: float, *, backward: bool)
             if shift and not glyphs[0].value:
                 blank = gap > 2 * WORDS_APART and not at
             words = _spelled(glyphs)
-            text += " " * (blank and bool(text)) + (raised(words, text) if shift > 0 else words)
+            text += " " * (blank and bool(text)) + (
+                superscript_text(words, text) if shift > 0 else words
+            )
     return text
 
 

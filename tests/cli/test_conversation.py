@@ -112,6 +112,19 @@ def kept(app: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def chatting(app: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `groundhook chat` with what a person types."""
+    return subprocess.run(
+        [COMMAND, "chat", *arguments],
+        input=typed,
+        cwd=app,
+        env={**ENVIRONMENT, "HOME": str(app)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def under_way(app: Path) -> bool:
     """Whether a turn of a conversation runs."""
     database = app / ".groundhook/chats.sqlite"
@@ -209,14 +222,11 @@ def test_new_begins_another_conversation(shop: Path) -> None:
 
 
 def test_lines_of_a_pipe_are_questions_of_one_conversation(shop: Path) -> None:
-    done = subprocess.run(
-        [COMMAND, "chat", "shop", "--json"],
-        input="Is there a red pen?\n\n/red pen\n/sources\n/new\nIs there a blue pen?\n/quit\nNever?\n",
-        cwd=shop,
-        env={**ENVIRONMENT, "HOME": str(shop)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = chatting(
+        shop,
+        "Is there a red pen?\n\n/red pen\n/sources\n/new\nIs there a blue pen?\n/quit\nNever?\n",
+        "shop",
+        "--json",
     )
     events = [json.loads(line) for line in done.stdout.splitlines()]
     ends = [event for event in events if event["type"] == "stream_end"]
@@ -236,15 +246,7 @@ def test_a_question_of_a_hook_is_answered_in_the_terminal(tmp_path: Path) -> Non
     folder.mkdir(parents=True)
     (folder / "package.yao").write_text("{}", encoding="utf-8")
     (folder / "index.ts").write_text(hook, encoding="utf-8")
-    done = subprocess.run(
-        [COMMAND, "chat", "orders"],
-        input="How many?\n1066\n2\nHow many?\n2023\nHow many?\n/refuse\n",
-        cwd=tmp_path,
-        env={**ENVIRONMENT, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = chatting(tmp_path, "How many?\n1066\n2\nHow many?\n2023\nHow many?\n/refuse\n", "orders")
     assert "1  2023" in done.stdout + done.stderr
     assert "type the answer" in done.stdout
     assert "'1066' is none of the choices" in done.stderr
@@ -270,14 +272,8 @@ def test_a_call_is_approved_or_refused_in_the_terminal(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [COMMAND, "chat", "orders"],
-        input="Cancel 3\n/approve\nAnd 3 again\n/refuse not twice\n/approve\n",
-        cwd=tmp_path,
-        env={**ENVIRONMENT, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = chatting(
+        tmp_path, "Cancel 3\n/approve\nAnd 3 again\n/refuse not twice\n/approve\n", "orders"
     )
     shown = done.stdout + done.stderr
     assert 'Approval required: cancel {"order": 3}' in shown
@@ -290,15 +286,7 @@ def test_a_call_is_approved_or_refused_in_the_terminal(tmp_path: Path) -> None:
 
 
 def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
-    done = subprocess.run(
-        [COMMAND, "chat", "shop"],
-        input="/trace\nIs there a red pen?\n/sources\n/quit\nNever sent\n",
-        cwd=shop,
-        env={**ENVIRONMENT, "HOME": str(shop)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = chatting(shop, "/trace\nIs there a red pen?\n/sources\n/quit\nNever sent\n", "shop")
     assert done.returncode == 0
     assert done.stdout.startswith("There is no answer yet.\n")
     assert "product / 1" in done.stdout
@@ -309,14 +297,8 @@ def test_commands_in_a_pipe_are_run_as_in_a_terminal(shop: Path) -> None:
 
 def test_a_message_with_the_id_of_a_kept_chat_continues_it(shop: Path) -> None:
     def chat(*arguments: str) -> list[dict[str, object]]:
-        done = subprocess.run(
-            [COMMAND, "chat", "shop", *arguments, "--json"],
-            input="Is there a red pen?\n" if not arguments else "",
-            cwd=shop,
-            env={**ENVIRONMENT, "HOME": str(shop)},
-            capture_output=True,
-            text=True,
-            check=False,
+        done = chatting(
+            shop, "Is there a red pen?\n" if not arguments else "", "shop", *arguments, "--json"
         )
         return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -1,4 +1,4 @@
-"""PDFs as they are drawn: places of glyphs, rules, columns, and what stands around the text."""
+"""PDFs as they are drawn: places of glyphs, rules, columns, and what surrounds the text."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Summary(BaseModel):
 class SummaryPage(BaseModel):
     """One page of summaries. `current_page` is the page that the API says this is (None: it says
     nothing usable); which pages are requested does not depend on it. `unusable` is the number of
-    summaries that were left out because they have no id."""
+    summaries that were omitted because they have no id."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
 

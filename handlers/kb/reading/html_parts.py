@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from groundhook.core.readers.raised import raised
+from groundhook.core.readers.superscripts import superscript_text
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
@@ -63,7 +63,7 @@ def _write_raised(tag: Tag) -> None:
     before = tag.find_previous(string=True) if tag.previous_sibling is not None else ""
     linked = bool(tag.find("a") or tag.find_parent("a"))
     text = tag.get_text()
-    if (written := raised(text, str(before), linked=linked)) != text:
+    if (written := superscript_text(text, str(before), linked=linked)) != text:
         tag.string = written
 
 

@@ -4,7 +4,7 @@ from the layout.
 A PDF records the position and the font of each line, and nothing about headings, paragraphs or
 tables. A line in a larger font than most of the text, or a line entirely in bold, is a heading.
 More space than usual between two lines ends a paragraph. Pieces of text side by side on consecutive
-lines are a table. What stands around the text is left out (`pdf_around`).
+lines are a table. What surrounds the text of pages is omitted (`pdf_around`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stands around the text of a PDF's pages and is no part of it: running heads and feet, page
+"""What surrounds the text of a PDF's pages and is no part of it: running heads and feet, page
 numbers, and tables of contents. Pure.
 
 A head or foot that most pages repeat at the same position is read once, and page numbers are
@@ -131,7 +131,7 @@ def _running_lines(lines: Sequence[PdfLine], page: int, seen: _Seen) -> list[Pdf
 
 
 def _is_running(row: Sequence[PdfLine], page: int, seen: _Seen) -> bool:
-    """Return whether every line of a row is repeated or names its page, or stands beside one."""
+    """Return whether every line of a row is repeated, names its page, or is beside one."""
     repeated = [seen.repeats(line, page) for line in row]
     return any(repeated) and all(
         again or seen.stands_beside(line) for again, line in zip(repeated, row, strict=True)

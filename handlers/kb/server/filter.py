@@ -3,11 +3,12 @@ Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from qdrant_client import models
 
+from groundhook.core.types.fields import Scalar
 from groundhook.core.types.filters import Both, Exists, Filter, Not, OneOf, Range
 from groundhook.handlers.kb.store.points import LANGUAGE, encode_value, payload_path
 
@@ -89,21 +90,35 @@ def _tenant(tenant: str | None) -> list[models.Condition]:
 
 
 def _condition(filter: Filter) -> models.Condition:
+    return condition(filter, _has_value, payload_path)
+
+
+def _has_value(field: str, values: Collection[Scalar]) -> models.Condition:
+    return one_of(payload_path(field), [encode_value(value) for value in values])
+
+
+def condition(
+    filter: Filter,
+    has_value: Callable[[str, Collection[Scalar]], models.Condition],
+    path: Callable[[str], str],
+) -> models.Condition:
+    """Return the condition for payloads. `has_value` makes that for a field with one of some
+    values, `path` returns the key of a field in the payload."""
     match filter:
         case OneOf(field, values):
-            return one_of(payload_path(field), [encode_value(value) for value in values])
+            return has_value(field, values)
         case Range(field, gt, gte, lt, lte):
             moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
             kind: Any = models.DatetimeRange if moments else models.Range
             return models.FieldCondition(
-                key=payload_path(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte)
+                key=path(field), range=kind(gt=gt, gte=gte, lt=lt, lte=lte)
             )
         case Exists(field):
-            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=payload_path(field)))
+            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=path(field)))
             return models.Filter(must_not=[empty])
         case Not(one):
-            return models.Filter(must_not=[_condition(one)])
+            return models.Filter(must_not=[condition(one, has_value, path)])
         case Both("and", parts):
-            return models.Filter(must=[_condition(part) for part in parts])
+            return models.Filter(must=[condition(part, has_value, path) for part in parts])
         case Both(_, parts):
-            return models.Filter(should=[_condition(part) for part in parts])
+            return models.Filter(should=[condition(part, has_value, path) for part in parts])

@@ -13,7 +13,8 @@ from qdrant_client import models
 
 from groundhook.core.types.collection_spec import CollectionSpec, ExistingSpec
 from groundhook.core.types.fields import Fields, Scalar
-from groundhook.core.types.filters import DOCUMENT, Both, Exists, Filter, Not, OneOf, Range
+from groundhook.core.types.filters import DOCUMENT, Filter
+from groundhook.handlers.kb.server import filter as conditions
 from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import DocumentRecord, FullDocument, Hit, Passage
 
@@ -23,7 +24,7 @@ _Point = models.Record | models.ScoredPoint
 
 @dataclass(frozen=True)
 class ForeignPoints:
-    """How the points of a collection are read: `spec` says where their payloads have what."""
+    """How the points of a collection are read: `spec` names the keys of their payloads."""
 
     spec: ExistingSpec
     declared: CollectionSpec
@@ -87,7 +88,7 @@ class ForeignPoints:
         if documents is not None:
             must.append(_has_id(documents))
         if filter is not None:
-            must.append(_condition(filter))
+            must.append(conditions.condition(filter, _has_value, str))
         return models.Filter(must=must or None)
 
     def _text(self, payload: Mapping[str, Any]) -> str:
@@ -155,22 +156,7 @@ def _matches(field: str, value: Scalar) -> models.Condition:
     return models.FieldCondition(key=field, match=models.MatchValue(value=value))
 
 
-def _condition(filter: Filter) -> models.Condition:
-    match filter:
-        case OneOf(field, values) if field == DOCUMENT:
-            return _has_id([str(value) for value in values])
-        case OneOf(field, values):
-            return _equals(field, values)
-        case Range(field, gt, gte, lt, lte):
-            moments = any(isinstance(bound, str) for bound in (gt, gte, lt, lte))
-            kind: Any = models.DatetimeRange if moments else models.Range
-            return models.FieldCondition(key=field, range=kind(gt=gt, gte=gte, lt=lt, lte=lte))
-        case Exists(field):
-            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=field))
-            return models.Filter(must_not=[empty])
-        case Not(one):
-            return models.Filter(must_not=[_condition(one)])
-        case Both("and", parts):
-            return models.Filter(must=[_condition(part) for part in parts])
-        case Both(_, parts):
-            return models.Filter(should=[_condition(part) for part in parts])
+def _has_value(field: str, values: Collection[Scalar]) -> models.Condition:
+    if field == DOCUMENT:
+        return _has_id([str(value) for value in values])
+    return _equals(field, values)

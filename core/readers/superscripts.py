@@ -9,7 +9,7 @@ _POWER = re.compile(r"[a-z]|(?=[^\d+\-]*[\d+\-])[\w+\-*/., ]{1,20}")  # not "st"
 _SIMPLE = re.compile(r"[+-]?[\d.,]+|[a-z]")
 
 
-def raised(text: str, before: str, *, linked: bool = False) -> str:
+def superscript_text(text: str, before: str, *, linked: bool = False) -> str:
     """Return a superscript after the text `before`: a power as `^9`, the number of a note as
     `[3]`, any other as it is. `linked`: it is a link, which powers are not."""
     plain = text.strip().replace("−", "-")
