@@ -184,3 +184,54 @@ def repacked(whole: bytes, document: str) -> bytes:
         for name in before.namelist():
             archive.writestr(name, document if name == "word/document.xml" else before.read(name))
     return buffer.getvalue()
+
+
+def test_a_table_of_contents_is_no_text() -> None:
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="{id}"><w:name w:val="{name}"/></w:style>'
+        for id, name in {"Verzeichnis1": "toc 1", "TOCHeading": "TOC Heading"}.items()
+    )
+    begin, end = (f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "end"))
+    document = word(
+        paragraph("Contents", "TOCHeading")
+        + paragraph("Booking 3", "Verzeichnis1", after=begin)
+        + paragraph("Refunds 9", "Verzeichnis1", after=end)
+        + paragraph("By the portal."),
+        styles=styles,
+    )
+    assert document.text == "By the portal.\n"
+
+
+@pytest.mark.parametrize(("checked", "read_as"), [(1, "[x] paid\n"), (0, "[ ] paid\n")])
+def test_a_check_box_is_ticked_or_not(checked: int, read_as: str) -> None:
+    w14 = "http://schemas.microsoft.com/office/word/2010/wordml"
+    properties = (
+        f'<w14:checkbox xmlns:w14="{w14}"><w14:checked w14:val="{checked}"/></w14:checkbox>'
+    )
+    box = f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent>{run('☒')}</w:sdtContent></w:sdt>"
+    assert word(f"<w:p>{box}{run(' paid')}</w:p>").text == read_as
+
+
+def test_cells_that_span_columns_or_are_left_out_shift_no_other_cell() -> None:
+    def cell(text: str, properties: str = "") -> str:
+        return f"<w:tc><w:tcPr>{properties}</w:tcPr><w:p>{run(text)}</w:p></w:tc>"
+
+    def span(number: int) -> str:
+        return f'<w:gridSpan w:val="{number}"/>'
+
+    rows = (
+        cell("Parking fees", span(3)),
+        cell("Zone") + cell("Size") + cell("Fee"),
+        cell("Inner city", span(2)) + cell("19"),
+        cell("") + cell("", span(2)),
+        '<w:trPr><w:gridBefore w:val="1"/></w:trPr>' + cell("small") + cell("5"),
+    )
+    document = word(f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in rows)}</w:tbl>")
+    assert document.text.splitlines() == [
+        "Parking fees",
+        "",
+        "| Zone | Size | Fee |",
+        "| --- | --- | --- |",
+        "| Inner city | | 19 |",
+        "|  | small | 5 |",
+    ]

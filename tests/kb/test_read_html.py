@@ -55,6 +55,12 @@ def test_cells_that_span_very_many_rows_and_columns_stay_small() -> None:
         ("<math><msqrt><mi>a</mi><mo>+</mo><mi>b</mi></msqrt></math>", "√(a+b)"),
         ('press <img src="p.png" alt="the power button"> now', "press the power button now"),
         ('a<img src="p.png" alt="photo-1.png">b', "a b"),
+        ("press <svg><title>Save</title><path/></svg> now", "press Save now"),
+        ('press<svg aria-hidden="true"><title>Save</title></svg>now', "press now"),
+        ('<input type="checkbox" checked>paid', "[x] paid"),
+        ("soft&shy;ware", "software"),
+        ("pass *args; 2 * 3 * 4", "pass *args; 2 * 3 * 4"),
+        ("a *b* c", r"a \*b\* c"),
     ],
 )
 def test_a_part_of_a_line_is_written_as_text(written: str, read_as: str) -> None:
@@ -94,3 +100,17 @@ def test_bars_of_links_and_links_that_skip_or_stay_are_no_text() -> None:
         '<h1>Fees<a class="headerlink" href="#fees">¶</a></h1><p>Twelve.</p>'
     )
     assert page(body).text == "# Fees\n\nTwelve.\n"
+
+
+def test_a_paragraph_that_begins_like_a_list_or_a_heading_is_a_paragraph() -> None:
+    document = page("<p>1986. A great year.</p><p># no heading</p><p>+ plus</p><p>- minus</p>")
+    assert {block.kind for block in document.blocks} == {"paragraph"}
+    assert document.title == "a"
+
+
+def test_lists_of_links_beside_the_text_are_no_text() -> None:
+    text = page(
+        '<div class="sidebar"><ul><li><a href="1">One</a><li><a href="2">Two</a></ul></div>'
+        "<p>Words.</p>"
+    ).text
+    assert text.strip() == "Words."

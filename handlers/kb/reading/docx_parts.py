@@ -1,10 +1,11 @@
-"""Prepare the parts of a Word document for the converter: remove hidden text, and rename text
-containers that the converter does not know. Names and toggle properties are those of ECMA-376, part
-1, sections 17.3.2 and 17.7.3."""
+"""Prepare the parts of a Word document for the converter: remove hidden text and tables of
+contents, write cells that a row leaves out, and rename text containers that the converter does not
+know. Names and toggle properties are those of ECMA-376, part 1, sections 17.3.2 and 17.7.3."""
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from groundhook.handlers.kb.reading.docx_shown import Shown
+from groundhook.handlers.kb.reading.html_parts import MOST_COLUMNS
 
 _NAMESPACES = (
     "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}",
@@ -23,15 +25,18 @@ _WRAPPERS = ("fldSimple", "dir", "bdo")  # a field with its result; text in a di
 _KNOWN = "smartTag"  # the converter reads its content
 # Kept in a hidden run: begin and end marks of fields must stay balanced.
 _KEPT = ("rPr", "fldChar", "instrText")
+_CONTENTS = re.compile(r"(?i)toc (?:\d|heading)")  # names of styles
 _OFF = ("0", "false", "off")
 
 
 @dataclass(frozen=True)
 class _Names:
-    """The element names of one of the two namespaces, and the ids of the styles that hide text."""
+    """The element names of one of the two namespaces, and the ids of the styles that hide text, and
+    of those of a table of contents."""
 
     space: str
     hiding: frozenset[str]
+    contents: frozenset[str] = frozenset()
 
     def name(self, local: str) -> str:
         return self.space + local
@@ -59,6 +64,8 @@ def prepare_docx(data: bytes) -> tuple[bytes, int]:
         shown = {space: Shown(space, roots) for space in _NAMESPACES}
         for name, names in parts_with_text.items():
             before, taken = _remove_hidden(roots[name], names)
+            before |= _remove_contents(roots[name], names)
+            before |= _fill_rows(roots[name], names)
             hidden += taken
             added = shown[names.space].write(roots[name])
             if _rename(roots[name], names) or before or added:
@@ -86,9 +93,12 @@ def _text_parts(roots: Mapping[str, Element]) -> Iterator[tuple[str, _Names]]:
         hiding = frozenset[str]().union(
             *(_hiding(root, space) for root in roots.values() if root.tag == f"{space}styles")
         )
+        contents = frozenset[str]().union(
+            *(_of_contents(root, space) for root in roots.values() if root.tag == f"{space}styles")
+        )
         for name, root in roots.items():
             if root.tag.removeprefix(space) in _TEXTS:
-                yield name, _Names(space, hiding)
+                yield name, _Names(space, hiding, contents)
 
 
 def _hiding(styles: Element, space: str) -> set[str]:
@@ -116,6 +126,37 @@ def _hiding(styles: Element, space: str) -> set[str]:
         if own_toggle.get(at):
             found.add(id)
     return found
+
+
+def _of_contents(styles: Element, space: str) -> set[str]:
+    """Return the ids of the styles of tables of contents and their titles."""
+    names = _Names(space, frozenset())
+    return {
+        style.get(names.name("styleId"), "")
+        for style in styles.iter(names.name("style"))
+        if (named := style.find(names.name("name"))) is not None
+        and _CONTENTS.fullmatch(named.get(names.name("val"), ""))
+    }
+
+
+def _remove_contents(root: Element, names: _Names) -> bool:
+    """Remove the text of tables of contents; return whether there was any. Marks of fields stay,
+    since a field may begin in one paragraph and end in another."""
+    run, kept = names.name("r"), {names.name(local) for local in _KEPT}
+    runs = [
+        each
+        for paragraph in root.iter(names.name("p"))
+        if _in_contents(paragraph, names)
+        for each in paragraph.iter(run)
+    ]
+    for each in runs:
+        each[:] = [child for child in each if child.tag in kept]
+    return bool(runs)
+
+
+def _in_contents(paragraph: Element, names: _Names) -> bool:
+    styled = paragraph.find(f"{names.name('pPr')}/{names.name('pStyle')}")
+    return styled is not None and styled.get(names.name("val")) in names.contents
 
 
 def _remove_hidden(root: Element, names: _Names) -> tuple[bool, int]:
@@ -150,6 +191,24 @@ def _remove_hidden(root: Element, names: _Names) -> tuple[bool, int]:
     return bool(gone), sum(
         len((found.text or "").split()) for each in gone for found in each.iter(text)
     )
+
+
+def _fill_rows(root: Element, names: _Names) -> bool:
+    """Write the columns that a row leaves out before its first cell as empty cells; return whether
+    there were any."""
+    value, filled = names.name("val"), False
+    for row in root.iter(names.name("tr")):
+        skipped = row.find(f"{names.name('trPr')}/{names.name('gridBefore')}")
+        number = "" if skipped is None else skipped.get(value, "")
+        if not (number.isascii() and number.isdigit()):
+            continue
+        cells = [at for at, child in enumerate(row) if child.tag == names.name("tc")]
+        for _ in range(min(int(number[:6]), MOST_COLUMNS) if cells else 0):
+            empty = Element(names.name("tc"))
+            empty.append(Element(names.name("p")))
+            row.insert(cells[0], empty)
+            filled = True
+    return filled
 
 
 def _rename(root: Element, names: _Names) -> bool:

@@ -14,7 +14,7 @@ from groundhook.core.errors import IngestError
 from groundhook.core.extras import extra
 from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.hidden import hidden_words
-from groundhook.handlers.kb.reading.html_parts import remove_link_bars, simplify
+from groundhook.handlers.kb.reading.html_parts import name_icons, remove_link_bars, simplify
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import MARK, encoding_of, stray_nuls
 
@@ -66,8 +66,15 @@ _AS_BROWSERS = {
     **dict.fromkeys(("euc-kr", "ks-c-5601-1987", "korean"), "cp949"),
     "big5": "big5hkscs",
 }
+# Asterisks that may begin or end emphasis; beginnings of lines that are headings or lists.
+_EMPHASIS = re.compile(r"(?<!\\)(?:\*+(?=[^\s*])|(?<=[^\s*])\*+)")
+_LIKE_A_BLOCK = re.compile(r"(?m)^([ \t]*)(#{1,6}(?=[ \t]|$)|[*+>-](?=[ \t]|$))")
+_LIKE_A_NUMBER = re.compile(r"(?m)^([ \t]*\d{3,9})([.)](?=[ \t]|$))")
 _DECLARED = 4096  # bytes of a page that may declare its encoding
-EDGES = "header, footer, [role=banner], [role=contentinfo]"
+EDGES = (
+    "header, footer, aside, [role=banner], [role=contentinfo], [role=complementary],"
+    " .menu, .sidebar, .toc"
+)
 
 
 def html(data: bytes, name: str) -> Document:
@@ -135,9 +142,12 @@ def markdown_of(html: str | BeautifulSoup) -> str:
     for tag in (*soup(list(BLOCKS)), *_layout(soup)):
         tag.name = "div"  # the converter puts blank lines around it
     text: str = _converter()(
-        heading_style="ATX", escape_underscores=False, table_infer_header=True
+        heading_style="ATX",
+        escape_asterisks=False,
+        escape_underscores=False,
+        table_infer_header=True,
     ).convert_soup(soup)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text.replace("\u00ad", "")).strip() + "\n"
 
 
 def _layout(soup: BeautifulSoup) -> list[Tag]:
@@ -187,7 +197,17 @@ def _converter() -> type[MarkdownConverter]:
         from markdownify import MarkdownConverter
 
     class Converter(MarkdownConverter):
-        """Escapes `|` in table cells. The library's type stubs lack its methods for single tags."""
+        """Escapes `|` in table cells, asterisks that could be emphasis, and what would make a list
+        or a heading of a paragraph. The library's type stubs lack its methods for single tags."""
+
+        def escape(self, text: str, parent_tags: Any) -> str:
+            escaped: str = super().escape(text, parent_tags)  # type: ignore[misc]
+            stars = _EMPHASIS.findall(escaped)
+            return escaped if len(stars) < 2 else _EMPHASIS.sub(r"\\\g<0>", escaped)
+
+        def convert_p(self, el: Any, text: str, parent_tags: Any) -> Any:
+            plain = _LIKE_A_NUMBER.sub(r"\1\\\2", _LIKE_A_BLOCK.sub(r"\1\\\2", text))
+            return super().convert_p(el, plain, parent_tags)  # type: ignore[misc]
 
         def convert_td(self, el: Any, text: str, parent_tags: Any) -> Any:
             return super().convert_td(el, text.replace("|", "\\|"), parent_tags)  # type: ignore[misc]
@@ -201,6 +221,7 @@ def _converter() -> type[MarkdownConverter]:
 def _remove_non_text(soup: BeautifulSoup) -> None:
     from bs4.element import CData, PreformattedString
 
+    name_icons(soup)
     for tag in soup(list(NO_TEXT)):
         tag.decompose()
     for string in soup.find_all(
@@ -281,8 +302,8 @@ def _style(tag: Tag) -> dict[str, str]:
 
 
 def _lists_of_links(soup: BeautifulSoup) -> list[Tag]:
-    """Return menus without a `nav` element: lists in the header and footer of a page that contain
-    only links."""
+    """Return menus without a `nav` element: lists in the header, footer and sides of a page that
+    contain only links."""
     edges = soup.select(EDGES)
     return [
         each

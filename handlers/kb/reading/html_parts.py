@@ -41,11 +41,27 @@ def remove_link_bars(soup: BeautifulSoup) -> None:
             link.decompose()
 
 
+def name_icons(soup: BeautifulSoup) -> None:
+    """Write drawn icons as their names."""
+    for icon in soup("svg"):
+        title = icon.find("title")
+        name = str(icon.get("aria-label") or (title.get_text() if title else ""))
+        shown = icon.get("aria-hidden") != "true"
+        icon.replace_with(" ".join(name.split())[:LONGEST_ALT] if shown else " ")
+    for icon in soup.select("[role=img][aria-label], i[aria-label]"):
+        if not icon.get_text().strip() and icon.name != "img":
+            icon.string = str(icon["aria-label"])[:LONGEST_ALT]
+
+
 def simplify(soup: BeautifulSoup) -> None:
     """Write such parts as text."""
     for image in soup("img"):
         alt = " ".join(str(image.get("alt") or "").split())[:LONGEST_ALT]
         image.replace_with(" " if _FILE.fullmatch(alt) else alt or " ")
+    for box in soup.select("input[type=checkbox], input[type=radio]"):
+        after = box.next_sibling
+        space = "" if isinstance(after, str) and after[:1].isspace() else " "
+        box.replace_with(("[x]" if box.has_attr("checked") else "[ ]") + space)
     for formula in soup("math"):
         formula.replace_with(_formula(formula))
     for tag in soup("sup"):
@@ -56,6 +72,25 @@ def simplify(soup: BeautifulSoup) -> None:
     copies = 0
     for table in soup("table"):
         copies = _repeat_cells(soup, table, copies)
+        _tidy_rows(soup, table)
+
+
+def _tidy_rows(soup: BeautifulSoup, table: Tag) -> None:
+    """Remove rows without words, and move a first row that is one cell over all columns before the
+    table: it is the title of the table, not the name of a column."""
+    if table.find("table"):
+        return
+    rows = [row for row in table("tr") if row.find(["td", "th"], recursive=False)]
+    for row in rows:
+        if not row.get_text().strip():
+            row.extract()
+    rows = [row for row in rows if row.parent is not None]
+    cells = rows[0].find_all(["td", "th"], recursive=False) if len(rows) > 1 else []
+    if len(cells) == 1 and _span(cells[0], "colspan") > 1:
+        title = soup.new_tag("p")
+        title.string = cells[0].get_text(" ", strip=True)
+        table.insert_before(title)
+        rows[0].extract()
 
 
 def _write_raised(tag: Tag) -> None:
