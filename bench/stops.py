@@ -137,10 +137,10 @@ def host_calls(campaign: Campaign, unit: str, calls: Sequence[str] = CALLS) -> N
         campaign.turn("hooked", hooked(call, unit, ARGUMENT), f"{call} of a hook {unit!r}")
 
 
-def answers(campaign: Campaign, unit: str) -> None:
+def answers(campaign: Campaign, unit: str, size: int = ANSWER) -> None:
     """Answers of a model: its text in one piece and in many, its thoughts, a tool, what is no
-    event."""
-    text = pumped(unit, ANSWER)
+    event; and its text as blocks."""
+    text = pumped(unit, size)
     calls = [{"index": 0, "id": "c", "function": {"name": "search", "arguments": text}}]
     pieces = [text[at : at + 200] for at in range(0, len(text) // 4, 200)]
     spoken: dict[str, list[dict[str, Any]]] = {
@@ -156,7 +156,15 @@ def answers(campaign: Campaign, unit: str) -> None:
         campaign.turn("model", ASK, f"{name} of a model {unit!r}")
         if name == "text":
             campaign.turn("next", ASK, f"{name} of a model to Next {unit!r}")
-    for columns, size in ((0, ANSWER), (0, 90_000), (2, 40_000), (99, 3_000)):
+    campaign.said.lines[:] = [b"data: " + text.encode()]
+    campaign.turn("model", ASK, f"no event of a model {unit!r}")
+    blocks(campaign, unit, size)
+
+
+def blocks(campaign: Campaign, unit: str, largest: int = ANSWER) -> None:
+    """Answers of a model for readers of blocks, also as rows of tables."""
+    text = pumped(unit, largest)
+    for columns, size in ((0, largest), (0, 90_000), (2, 40_000), (99, 3_000)):
         head = f"{'|a' * columns}|\n{'|-' * columns}|\n" if columns else ""
         campaign.said.lines[:] = [_chunk({"content": head + text[:size]}), b"data: [DONE]"]
         campaign.attack(
@@ -166,8 +174,6 @@ def answers(campaign: Campaign, unit: str) -> None:
             json={"assistant": "model", "text": ASK},
             headers={"accept": "text/event-stream"},
         )
-    campaign.said.lines[:] = [b"data: " + text.encode()]
-    campaign.turn("model", ASK, f"no event of a model {unit!r}")
     campaign.said.lines.clear()
 
 

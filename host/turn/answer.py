@@ -12,6 +12,7 @@ import anyio.lowlevel
 
 from groundhook.core.channel import Channel
 from groundhook.core.errors import ModelTruncated
+from groundhook.core.pieces import TextPieces, grown, last_of
 from groundhook.core.ports import (
     Connector,
     Finished,
@@ -25,7 +26,6 @@ from groundhook.core.trace import span
 from groundhook.core.types.events import (
     CitationSeen,
     Cited,
-    HookJournal,
     Reasoning,
     Text,
     ToolResult,
@@ -41,10 +41,8 @@ from groundhook.host.search.citations.claims import ClaimState
 from groundhook.host.search.citations.facts import CitedSource
 from groundhook.host.search.citations.index import CitationIndex, cited
 from groundhook.host.search.citations.reader import Plain, Reading
-from groundhook.host.search.citations.verdict import JudgedMarker, judge
-from groundhook.host.tools.offers import ScopeOf
+from groundhook.host.search.citations.verdict import LONGEST_BEFORE, JudgedMarker, judge
 from groundhook.host.tools.text import for_model
-from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.approvals import (
     CANNOT_ASK,
     decided_draft,
@@ -57,43 +55,14 @@ from groundhook.host.turn.draft import Draft, arguments_for_event, step
 from groundhook.host.turn.endings import ending
 from groundhook.host.turn.prompt.message_parts import result_part
 from groundhook.host.turn.shown_text import ShownText
+from groundhook.host.turn.tooling import Tooling
 
 if TYPE_CHECKING:
     # A turn without a kept chat does not need it at run time.
     from groundhook.core.hook_engine import HookAsked
-    from groundhook.core.types.chats import Decision
 
 
-LONGEST_PIECE = 4096  # characters that are read at a time
 MOST_AT_ONCE = 16  # tool calls that run at the same time
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tooling:
-    """The tools of a turn, and how their calls run: in at most `rounds` rounds, or without `loop`
-    in one round, after which the model does not answer again. The model gets at most `result_bytes`
-    of each result. Citable results are put between lines with `fence`; `ask_to_cite`: the model is
-    instructed to cite them. `client` are the client's own tools: a call of one ends the turn.
-    `confirm` names tools whose calls the user has to approve; without `can_ask` these fail.
-    `decided` are calls of an earlier turn that the user has decided about, which run first."""
-
-    toolbox: Toolbox
-    scope_of: ScopeOf
-    rounds: int
-    result_bytes: int
-    fence: str
-    loop: bool = True
-    ask_to_cite: bool = True
-    client: Sequence[Mapping[str, Any]] = ()
-    confirm: Sequence[str] = ()
-    can_ask: bool = False
-    decided: Sequence[Decision] = ()
-    assistant_id: str = ""
-    journal: HookJournal = ()
-
-    @property
-    def client_names(self) -> frozenset[str]:
-        return frozenset(tool["function"]["name"] for tool in self.client)
 
 
 @dataclass
@@ -106,13 +75,10 @@ class GrowingAnswer:
 
     channel: Channel
     citation_index: CitationIndex
-    content: str = ""
     sources_offered: bool = False  # whether the prompt had sources to cite
     follows_text: bool = False  # whether another assistant has streamed text in this turn
-    streamed: str = ""
     cited: dict[str, Cited] = field(default_factory=dict)
     cited_keys: set[str] = field(default_factory=set)  # of the sources behind them
-    parts: list[dict[str, Any]] = field(default_factory=list)  # text and tool results, as streamed
     tools: list[ToolOutcome] = field(default_factory=list)  # without `text`
     calls: list[dict[str, Any]] = field(default_factory=list)  # {id, name, arguments}
     client_calls: list[dict[str, Any]] = field(default_factory=list)  # of the client's own tools
@@ -126,6 +92,10 @@ class GrowingAnswer:
     checked: ClaimState = ClaimState()
     items: dict[str, Item] = field(default_factory=dict)  # of the cited markers
     shown: ShownText = field(init=False)
+    _content: TextPieces = ()
+    _streamed: TextPieces = ()
+    _parts: list[dict[str, Any]] = field(default_factory=list)  # those before `_last_text`
+    _last_text: TextPieces = ()
     _reading: Reading = Reading()
     _sources: dict[str, CitedSource] = field(default_factory=dict)  # of the cited markers
     _noticed: set[Notice] = field(default_factory=set)
@@ -134,9 +104,23 @@ class GrowingAnswer:
         self.shown = ShownText(self.channel)
 
     @property
+    def content(self) -> str:
+        return "".join(self._content)
+
+    @property
+    def streamed(self) -> str:
+        return "".join(self._streamed)
+
+    @property
+    def parts(self) -> list[dict[str, Any]]:
+        """The text and the results of tools, in the order in which they were streamed."""
+        text = "".join(self._last_text)
+        return [*self._parts, *([{"type": "text", "text": text}] if text else [])]
+
+    @property
     def has_begun(self) -> bool:
         """Whether the model has answered: with text, or by calling a tool."""
-        return bool(self.content or self.calls or self.tools)
+        return bool(self._content or self.calls or self.tools)
 
     async def stream(self, connector: Connector, call: ModelCall, tools: Tooling) -> None:
         """Stream the answer of a model: request, run the tools that it calls, and request again, at
@@ -281,7 +265,7 @@ class GrowingAnswer:
         """Stream a sentence in the place of a text that the model did not send, with a warning."""
         if self.empty:
             self.channel.send_nowait(self.empty)
-        self._send_text(f"\n\n{sentence}" if self.streamed else sentence)
+        self._send_text(f"\n\n{sentence}" if self._streamed else sentence)
 
     async def _warn(self, message: str) -> None:
         await self.channel.send(
@@ -316,7 +300,7 @@ class GrowingAnswer:
                             self.channel.send_nowait(Reasoning(delta=delta.text))
                             await self.channel.wait_for_reader()
                         if isinstance(delta, TextDelta) and delta.text:
-                            await self._stream_text(delta.text, first=not draft.text)
+                            await self._stream_text(delta.text, first=not draft.pieces)
                         draft = step(draft, delta)
             finally:
                 self._stream_held_text()
@@ -332,10 +316,9 @@ class GrowingAnswer:
         return draft
 
     async def _stream_text(self, text: str, *, first: bool) -> None:
-        if first and self.content:  # the texts of two rounds are two paragraphs
+        if first and self._content:  # the texts of two rounds are two paragraphs
             self._stream_piece(Plain("\n\n"))
-        for at in range(0, len(text), LONGEST_PIECE):
-            part = text[at : at + LONGEST_PIECE]
+        for part in reader.parts(text):
             self._reading, pieces = reader.read(self._reading, part, self.citation_index.grammar)
             for piece in pieces:
                 read = len(self._sources)
@@ -364,7 +347,10 @@ class GrowingAnswer:
             self.first_text_ms = self.channel.elapsed_ms()
             if self.follows_text:
                 self._send_text("\n\n")
-        judged = () if isinstance(piece, Plain) else judge(piece, self.content, self.citation_index)
+        judged: Sequence[JudgedMarker] = ()
+        if not isinstance(piece, Plain):
+            before = last_of(self._content, LONGEST_BEFORE)
+            judged = judge(piece, before, self.citation_index)
         if not judged:
             self.checked = claims.with_text(self.checked, piece.text, self.question_words)
             self._add_text(piece.text)
@@ -384,15 +370,12 @@ class GrowingAnswer:
         self._add_text(marker)
 
     def _add_text(self, text: str) -> None:
-        self.content += text
+        self._content = grown(self._content, text)
         self._send_text(text)
 
     def _send_text(self, text: str) -> None:
-        self.streamed += text
-        if self.parts and self.parts[-1]["type"] == "text":
-            self.parts[-1]["text"] += text
-        else:
-            self.parts.append({"type": "text", "text": text})
+        self._streamed = grown(self._streamed, text)
+        self._last_text = grown(self._last_text, text)
         self.shown.send(Text(delta=text))
 
     def _add_usage(self, finished: Finished) -> None:
@@ -434,9 +417,8 @@ class GrowingAnswer:
         ]
         done = [outcomes[index][0] for index in range(len(calls))]
         self.tools += done
-        self.parts += [
-            result_part(call.name, outcome) for call, outcome in zip(calls, done, strict=True)
-        ]
+        results = [result_part(call.name, each) for call, each in zip(calls, done, strict=True)]
+        self._parts, self._last_text = [*self.parts, *results], ()
         self.calls += [
             {"id": call.id, "name": call.name, "arguments": outcome.arguments}
             for call, outcome in zip(calls, done, strict=True)

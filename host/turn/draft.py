@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from groundhook.core.errors import ModelGarbled
+from groundhook.core.pieces import TextPieces, grown
 from groundhook.core.ports import (
     Delta,
     Finished,
@@ -22,10 +23,14 @@ MOST_CALLS = 128  # tool calls of one answer of a model
 class Draft:
     """The part of the answer to one model request that has arrived."""
 
-    text: str = ""
+    pieces: TextPieces = ()  # of the text
     calls: tuple[ToolDelta, ...] = ()
     thought: bool = False
     finished: Finished | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 def step(draft: Draft, delta: Delta) -> Draft:
@@ -33,7 +38,7 @@ def step(draft: Draft, delta: Delta) -> Draft:
     Raises ModelGarbled for more than MOST_CALLS."""
     match delta:
         case TextDelta(text):
-            return replace(draft, text=draft.text + text)
+            return replace(draft, pieces=grown(draft.pieces, text))
         case Notice():
             return draft
         case ReasoningDelta():

@@ -52,7 +52,6 @@ from groundhook.core.types.turn import (
 from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.tools.toolbox import Toolbox
-from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.content import user_data
 from groundhook.host.turn.contract import held_to, keeping
 from groundhook.host.turn.prompt.budget import prompt_tokens
@@ -71,6 +70,7 @@ from groundhook.host.turn.prompt.summary import summarised
 from groundhook.host.turn.retrieval import ranked_pool, search_automatically, search_user_data
 from groundhook.host.turn.run import AssistantRun, certainty_of_runs
 from groundhook.host.turn.services.tools import scopes_of, tools_of
+from groundhook.host.turn.tooling import Tooling
 
 if TYPE_CHECKING:
     from groundhook.core.types.chats import Decision

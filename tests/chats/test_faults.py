@@ -19,6 +19,7 @@ import pytest
 
 from groundhook import StorageError
 from groundhook.core.types.chats import ENDED, ChatMessage, ChatOwner
+from groundhook.host.llm import scripted
 from tests.chats.asking_process import ADA, CHAT, WORD_S, WORDS, word
 from tests.conftest import MakeApp
 from tests.parts.conversations import end_leases, opened, read
@@ -127,10 +128,11 @@ async def test_a_full_disk_costs_what_could_not_be_kept_and_not_the_answer(
 
 
 async def test_a_chat_whose_answer_has_no_room_on_the_disk_goes_on_with_what_has(
-    make_app: MakeApp,
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = app_with(make_app)
-    # One write for the whole answer: parts of it would use up the room.
+    # The answer arrives at once, and so in one write: parts of it would use up the room.
+    monkeypatch.setattr(scripted, "PIECE", 1_000_000)
     (app / "agent").mkdir()
     (app / "agent/agent.yml").write_text("store: {flush_ms: 1000}\n")
     file = app / ".groundhook/chats.sqlite"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -12,7 +14,15 @@ from pydantic import BaseModel
 from groundhook import open_host
 from groundhook.core.audience import for_readers
 from groundhook.core.errors import SourceError, UnknownName, UsageError
-from groundhook.core.ports import Handler, Scope, SourceResult
+from groundhook.core.ports import (
+    Delta,
+    Finished,
+    Handler,
+    ModelCall,
+    Scope,
+    SourceResult,
+    TextDelta,
+)
 from groundhook.core.types.events import SearchComplete, StreamEnd
 from groundhook.core.types.search import (
     OtherReading,
@@ -21,6 +31,7 @@ from groundhook.core.types.search import (
     SearchType,
 )
 from groundhook.core.types.tools import Tool
+from groundhook.host.search.citations.reader import LONGEST_PART, MOST_LINES
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.parts.turns import ASSISTANT, app_with, end, kb, of, run, scripted, web
@@ -427,3 +438,32 @@ async def test_what_a_source_says_of_its_reading_reaches_readers_hooks_and_resul
     assert ended.count(SearchAccount()) == 1  # of a source that does not judge
     [end] = [event for event in events if isinstance(event, StreamEnd)]
     assert end.data == ["partial", ["splendid"], 2]
+
+
+class Whole:
+    """A model that answers in one piece."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @asynccontextmanager
+    async def stream(self, call: ModelCall) -> AsyncIterator[AsyncIterator[Delta]]:
+        async def deltas() -> AsyncGenerator[Delta]:
+            yield TextDelta(self._text)
+            yield Finished("stop")
+
+        async with aclosing(deltas()) as found:
+            yield found
+
+
+async def test_an_answer_in_one_piece_is_read_in_parts(make_app: MakeApp) -> None:
+    text = "=\n" * 5_000 + "word " * 2_000
+    async with (
+        open_host(app_with(make_app), environment={}, connectors={"script": Whole(text)}) as host,
+        host.stream("a", "question", search=False) as stream,
+    ):
+        events = [event async for event in stream]
+    parts = [event.delta for event in of(events, "text")]
+    assert "".join(parts) == text
+    assert max(map(len, parts)) <= LONGEST_PART
+    assert max(part.count("\n") for part in parts) <= MOST_LINES

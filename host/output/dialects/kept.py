@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from groundhook.core import hook_messages
+from groundhook.core.pieces import TextPieces, grown
 from groundhook.core.types.chats import (
     KeptAnswer,
     KeptCitation,
@@ -47,12 +48,14 @@ from groundhook.host.search.citations.index import cited
 
 @dataclass(frozen=True)
 class Keeping:
-    """The state of the fold: the answer so far, with the messages of hooks apart, since each event
-    changes one of thousands; and the citations whose text has not come yet."""
+    """The state of the fold: the answer so far, with its text and the messages of hooks apart,
+    since each event changes a little of much; and the citations whose text has not come yet."""
 
     parts: KeptAnswer = KeptAnswer()
+    pieces: TextPieces = ()  # of the text
+    length: int = 0  # characters of the text
     announced: tuple[CitationSeen, ...] = ()
-    searched: int = 0  # characters before which no announced marker can begin
+    awaited: str = ""  # the text since they were announced, in which their markers are
     messages: hook_messages.Messages = field(default_factory=dict)
     sent_at: Mapping[str, int] = field(default_factory=dict)  # characters before each message
 
@@ -70,7 +73,7 @@ class Keeping:
             )
             for id, each in self.messages.items()
         )
-        return self.parts.model_copy(update={"messages": shown}) if shown else self.parts
+        return self.parts.model_copy(update={"content": "".join(self.pieces), "messages": shown})
 
 
 def kept(events: Iterable[Event]) -> KeptAnswer:
@@ -101,10 +104,10 @@ def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for 
         case Reasoning():
             return state
         case Text():
-            return _place_citations(_change_answer(state, content=answer.content + event.delta))
+            return _place_citations(_add_text(state, event.delta))
         case CitationSeen():
-            begins = state.searched if state.announced else len(answer.content)
-            return replace(state, announced=(*state.announced, event), searched=begins)
+            awaited = state.awaited if state.announced else ""
+            return replace(state, announced=(*state.announced, event), awaited=awaited)
         case HookMessage():
             return _add_message(state, event)
         case ToolStart() | ToolResult():
@@ -185,24 +188,34 @@ def _as_judged(citation: KeptCitation, ended: Mapping[str, Cited]) -> KeptCitati
     return citation.model_copy(update={"missing": judged.missing, "verified": judged.verified})
 
 
+def _add_text(state: Keeping, text: str) -> Keeping:
+    return replace(
+        state,
+        pieces=grown(state.pieces, text),
+        length=state.length + len(text),
+        awaited=state.awaited + text if state.announced else "",
+    )
+
+
 def _place_citations(state: Keeping) -> Keeping:
     """Place the announced citations whose markers have come."""
-    answer, announced, searched = state.parts, state.announced, state.searched
+    answer, announced, awaited = state.parts, state.announced, state.awaited
     if not announced:
         return state
     citations = {each.marker: each for each in answer.citations}
     while announced:
         seen = announced[0]
-        at = answer.content.find(seen.marker, searched)
-        if at < 0:
+        _, found, after = awaited.partition(seen.marker)
+        if not found:
             break
-        searched, announced = at + len(seen.marker), announced[1:]
+        at = state.length - len(after) - len(seen.marker)
+        awaited, announced = after, announced[1:]
         item = seen.item.model_copy(update={"key": ""}) if seen.item else None
         before = citations.get(seen.marker) or KeptCitation(
             marker=seen.marker, verdict=seen.verdict, item=item
         )
         citations[seen.marker] = before.model_copy(update={"places": (*before.places, at)})
-    changed = replace(state, announced=announced, searched=searched)
+    changed = replace(state, announced=announced, awaited=awaited)
     return _change_answer(changed, citations=tuple(citations.values()))
 
 
@@ -241,7 +254,7 @@ def _list_text_events(answer: KeptAnswer) -> Iterator[Event]:
 def _add_message(state: Keeping, event: HookMessage) -> Keeping:
     messages, sent_at = hook_messages.step(state.messages, event), state.sent_at
     if event.action == "send" and event.message_id not in sent_at:
-        sent_at = {**sent_at, event.message_id: len(state.parts.content)}
+        sent_at = {**sent_at, event.message_id: state.length}
     return replace(state, messages=messages, sent_at=sent_at)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from groundhook.core.pieces import TextPieces, grown
 from groundhook.core.types.events import STOPPED, Event
 from groundhook.host.output.dialects.fold import ClientMessage
 from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, Sent
@@ -20,14 +21,18 @@ REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 @dataclass(frozen=True)
 class OutputItem:
-    """An item of the output. `text` is that of a message or a thought."""
+    """An item of the output. `text` is that of a message, a thought, or the arguments of a call."""
 
     kind: str
     id: str
-    text: str = ""
+    pieces: TextPieces = ()  # of the text
     annotations: tuple[Mapping[str, Any], ...] = ()
     call: Mapping[str, Any] = field(default_factory=dict)
     done: bool = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,7 @@ class Responses:
             state, more = _added(state, OutputItem(kind, f"{prefix}_{self._turn}"))
             made += more
         item = state.items[at]
-        state = _replaced(state, at, replace(item, text=item.text + text))
+        state = _replaced(state, at, replace(item, pieces=grown(item.pieces, text)))
         name = "output_text" if kind == "message" else "reasoning_summary_text"
         place = {**_place(item, at), "delta": text}
         extra: dict[str, Any] = {"logprobs": []} if kind == "message" else {}
@@ -178,7 +183,7 @@ class Responses:
         shown = {"call_id": call["id"], "name": function["name"]}
         at = len(state.items)
         item = OutputItem(
-            "function_call", f"fc{at}_{self._turn}", function["arguments"], call=shown
+            "function_call", f"fc{at}_{self._turn}", (function["arguments"],), call=shown
         )
         state, made = _added(state, item)
         place = {"item_id": item.id, "output_index": at}
@@ -233,7 +238,7 @@ def _place(item: OutputItem, at: int) -> dict[str, Any]:
 
 def _added(state: ResponseOutput, item: OutputItem) -> tuple[ResponseOutput, list[ClientMessage]]:
     at = len(state.items)
-    begun = replace(item, text="")
+    begun = replace(item, pieces=())
     fields = {"output_index": at, "item": _shown(begun, part=False)}
     state, piece = _numbered(state, "response.output_item.added", fields)
     made = [piece]

@@ -69,14 +69,15 @@ class ClaimState:
 
 def with_text(state: ClaimState, text: str, known: frozenset[str]) -> ClaimState:
     """Return the state after more text. `known` are the words of the question."""
+    line = state.line
     for part in re.findall(r"[^\n]*\n|[^\n]+", text):
         rest = part
         while rest:
-            room = LONGEST_LINE - len(state.line)
-            state, rest = replace(state, line=state.line + rest[:room]), rest[room:]
-            if state.line.endswith("\n") or len(state.line) == LONGEST_LINE:
-                state = _end_line(state, known)
-    return state
+            room = LONGEST_LINE - len(line)
+            line, rest = line + rest[:room], rest[room:]
+            if line.endswith("\n") or len(line) == LONGEST_LINE:
+                state, line = _end_line(state, line, known), ""
+    return replace(state, line=line)
 
 
 def with_marker(state: ClaimState, marker: str, source: CitedSource | None) -> ClaimState:
@@ -88,20 +89,21 @@ def with_marker(state: ClaimState, marker: str, source: CitedSource | None) -> C
 
 def ended(state: ClaimState, known: frozenset[str]) -> ClaimState:
     """Return the state after the end of a text: what follows is outside of any block of code."""
-    return replace(_end_line(state, known), fence=None, cut=False)
+    return replace(_end_line(state, state.line, known), fence=None, cut=False)
 
 
-def _end_line(state: ClaimState, known: frozenset[str]) -> ClaimState:
-    line, marks, fence = state.line, state.marks, state.fence
+def _end_line(state: ClaimState, line: str, known: frozenset[str]) -> ClaimState:
+    marks, fence = state.marks, state.fence
     over = line.endswith("\n")
-    next_line = replace(state, line="", marks=(), cut=not over)
+    next_fence, in_code = fence, fence is not None
     if not state.cut:
         sign = MarkdownLine().extend(line.removesuffix("\n"))
-        if fence is not None:
-            return replace(next_line, fence=None if sign.closes(fence) else fence)
-        if sign.opens:
-            return replace(next_line, fence=sign)
-    if fence is not None or not (line.strip() or marks):
+        if fence is not None and sign.closes(fence):
+            next_fence = None
+        elif fence is None and sign.opens:
+            next_fence, in_code = sign, True
+    next_line = replace(state, line="", marks=(), cut=not over, fence=next_fence)
+    if in_code or not (line.strip() or marks):
         return next_line
     if _HEADING.match(line) and not marks:
         return next_line

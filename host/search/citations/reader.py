@@ -24,6 +24,7 @@ LONGEST_WORD = 20
 LONGEST_NEAR_ID = 12
 MOST_IN_GROUP = 5
 LONGEST_NUMBER = 3  # digits of `{index}`
+LONGEST_PART, MOST_LINES = 4096, 200  # characters and lines that are read at a time
 Form = tuple[str, str, bool]  # the text before an id, after it, and whether the id is a number
 
 
@@ -64,11 +65,8 @@ class MarkdownLine:
             rest = text.lstrip(" ")
             indent = line.indent + len(text) - len(rest)
             text, sign = rest, rest[:1]
-            line = replace(
-                line,
-                indent=indent,
-                sign=sign if not sign or (sign in "`~" and indent <= 3) else "-",
-            )
+            # Most lines end here, and `replace` takes longer than all else that is read of them.
+            line = MarkdownLine(indent, sign if not sign or (sign in "`~" and indent <= 3) else "-")
         if line.sign in ("", "-"):
             return line
         if not line.rest:
@@ -221,6 +219,17 @@ def _could_begin(text: str, before: str, after: str, numbered: bool) -> bool:
         return False
     rest = body[id.end() :]
     return rest == "" or (len(rest) < len(after) and after.startswith(rest))
+
+
+def parts(text: str) -> Iterator[str]:
+    """Yield a text in parts, each of which is read within a few milliseconds."""
+    at = 0
+    while at < len(text):
+        part = text[at : at + LONGEST_PART]
+        if len(lines := part.split("\n", MOST_LINES)) > MOST_LINES and lines[-1]:
+            part = part[: -len(lines[-1])]
+        yield part
+        at += len(part)
 
 
 def read(

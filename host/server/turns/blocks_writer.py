@@ -63,7 +63,7 @@ class BlocksWriter:
         began = time.perf_counter()
         first = self._tail.blocks
         blocks, complete, start = await parsed_of(
-            self._readers, *written(self._state.parts, self._tail)
+            self._readers, *written(self._state.answer, self._tail)
         )
         self._tail = Tail(first + complete, self._tail.start + start)
         self.behind = False

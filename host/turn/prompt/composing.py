@@ -16,7 +16,6 @@ from groundhook.core.types.events import Warned
 from groundhook.core.types.search import Item
 from groundhook.core.types.turn import CreateReturn, Message
 from groundhook.host.search.merge import Pool
-from groundhook.host.turn.answer import Tooling
 from groundhook.host.turn.prompt.budget import Fitted, fit, room
 from groundhook.host.turn.prompt.message_parts import expanded
 from groundhook.host.turn.prompt.source_block import (
@@ -32,6 +31,7 @@ from groundhook.host.turn.prompt.source_block import (
 from groundhook.host.turn.prompt.summary import with_summary
 from groundhook.host.turn.prompt.values import fill_prompts
 from groundhook.host.turn.run import AssistantRun
+from groundhook.host.turn.tooling import Tooling
 
 FITS_ANYWHERE = 4000  # characters of a prompt
 
