@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 
 from groundhook.core.language.catalogue import Language, languages
@@ -66,10 +66,11 @@ def _best(
 ) -> str | None:
     """Return the candidate with the most known words, if they are enough; the usual language of
     its script where another one has not more."""
+    known, known_around = _count_known(words, question), _count_known(context, question)
     counted = {
         each.code: (
-            _known(words, each.code, question),
-            _known(context, each.code, question),
+            known[each.code],
+            known_around[each.code],
             each.script == script,
             each.usual,
         )
@@ -81,14 +82,25 @@ def _best(
     return best
 
 
-def _known(words: Counter[str], code: str, question: bool) -> int:
-    return sum(words[word] for word in words.keys() & _recognising(code, question))
+def _count_known(words: Counter[str], question: bool) -> Counter[str]:
+    """Return how many of the words each language knows, by its code."""
+    knowing = _knowing(question)
+    found: Counter[str] = Counter()
+    for word, times in words.items():
+        for code in knowing.get(word, ()):
+            found[code] += times
+    return found
 
 
 @cache
-def _recognising(code: str, question: bool) -> frozenset[str]:
+def _knowing(question: bool) -> Mapping[str, Sequence[str]]:
+    """Return the codes of the languages that are recognised by a word."""
     sections = _OF_QUESTIONS if question else ("frequent",)
-    return languages()[code].words(*sections)
+    codes: dict[str, list[str]] = {}
+    for code, each in languages().items():
+        for word in each.words(*sections):
+            codes.setdefault(word, []).append(code)
+    return codes
 
 
 def _usual(script: str, text: str, candidates: Iterable[Language]) -> str:

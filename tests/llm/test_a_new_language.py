@@ -65,7 +65,7 @@ def verlish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     caches = (
         catalogue.languages,
         catalogue.all_words,
-        detect._recognising,
+        detect._knowing,
         terms._stop_words,
         keywords._stems,
         keywords._leads,
