@@ -3,13 +3,12 @@ and records into items.
 
 The built-in reader (`handlers.db.question`), a language model (`handlers.db.by_model`) or another
 delegate in `uses.query` reads the question.
-The handler computes what the identity may read of every model of a query (`Permits`), and passes it
-with each query; `joins.row_limits` adds these limits to every statement.
+`QueryRunner` runs its queries, each with what the identity may read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,18 +17,16 @@ import anyio.to_thread
 
 from groundhook.core.errors import (
     DelegateError,
-    NotPermitted,
     SourceError,
     SourceNotConfigured,
     suggestion,
 )
 from groundhook.core.ports import Scope, SourceResult
 from groundhook.core.settings import AUTO, BY_CONNECTOR
-from groundhook.core.trace import Span, span
+from groundhook.core.trace import span
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.query_language import Where
 from groundhook.core.types.search import (
-    Item,
     RecordQuery,
     SearchAccount,
     SearchRequest,
@@ -38,7 +35,7 @@ from groundhook.core.types.tables import Exported
 from groundhook.handlers.db.by_model.draft import Understood, draft_of
 from groundhook.handlers.db.by_model.reader import ModelReader, ModelReading
 from groundhook.handlers.db.delegated import read_by_delegate
-from groundhook.handlers.db.items import exact_rows, first_rows, items_of, tabulated
+from groundhook.handlers.db.items import exact_rows, values_of
 from groundhook.handlers.db.judged import (
     BUILTIN,
     JudgedAnswer,
@@ -47,25 +44,22 @@ from groundhook.handlers.db.judged import (
     read_by_model,
     refused_by_model,
 )
-from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.named_readings import NamedReadings
 from groundhook.handlers.db.offers import Offers
-from groundhook.handlers.db.permission import permit_for
-from groundhook.handlers.db.query.dsl import QueryDSL, models_of, parse
-from groundhook.handlers.db.query.joins import Permits
-from groundhook.handlers.db.query.linter import checked_with_warnings
+from groundhook.handlers.db.query.dsl import QueryDSL, parse
 from groundhook.handlers.db.query.request_query import (
     computes,
     merge,
     unknown_field,
 )
-from groundhook.handlers.db.query.statement import ROWS
-from groundhook.handlers.db.query_warnings import CheckedQuery, query_warnings
+from groundhook.handlers.db.query_warnings import query_warnings
 from groundhook.handlers.db.question.forms import QueryReading
 from groundhook.handlers.db.question.languages import words_for
 from groundhook.handlers.db.question.reading import Reads, read_question
 from groundhook.handlers.db.question.sentence import Teller
-from groundhook.handlers.db.store import QueryResult, Store
+from groundhook.handlers.db.question.vocabulary import Vocabulary
+from groundhook.handlers.db.runner import QueryRunner
+from groundhook.handlers.db.store import Store
 
 
 class DBHandler:
@@ -74,6 +68,7 @@ class DBHandler:
     def __init__(self, store: Store, models: Mapping[str, ModelSpec]) -> None:
         self._store, self._models = store, models
         self._offers = Offers(store, models)
+        self._runner = QueryRunner(store, models)
         self._model_reader = ModelReader()
         self._named = NamedReadings()
 
@@ -131,22 +126,29 @@ class DBHandler:
                 delegate, request, self._store.schemas, limit, scope
             )
             merged = [merge(request, query, limit) for query in queries]
-            checked = self._check_all(await self._with_known_fields(request, merged, scope))
+            checked = self._runner.check_all(await self._with_known_fields(request, merged, scope))
             node.data.update(dsl=[one.query.wire() for one in checked])
         for note in notes:
             await scope.warn("db_query_read", note)
         for code, message in query_warnings(request, queries, checked):
             await scope.warn(code, message)
-        permitted = await self._drop_forbidden_queries(checked, scope)
-        found = await self._run_all(permitted, scope, limit)
-        words = words_for(scope.settings.query.language, request.query)
-        teller = Teller(self._store.schemas, words.file.say)
+        permitted = await self._runner.drop_forbidden(checked, scope)
+        teller = self._teller(self._words(request, scope))
+        found = await self._runner.run_all(permitted, limit, scope, teller)
         read_as = "; ".join(teller.sentence(one.query) for one in permitted)
         return replace(found, account=SearchAccount(read_as=read_as, read_by=delegate))
 
+    def _words(self, request: SearchRequest, scope: Scope) -> Vocabulary:
+        """Return the words of the language of a question."""
+        schemas = (self._store.schemas[id] for id in request.models or ())
+        return words_for(scope.settings.query.language, request.query, schemas)
+
+    def _teller(self, words: Vocabulary) -> Teller:
+        return Teller(self._store.schemas, words.file.say)
+
     async def _understand(self, request: SearchRequest, scope: Scope) -> Understood:
         """Return what the built-in reader understands of a question."""
-        words = words_for(scope.settings.query.language, request.query)
+        words = self._words(request, scope)
         offers = await self._offers.build(request.models or (), request.query, words, scope)
         with span("dsl_build", "query from the question", query=request.query) as node:
             now = scope.now()
@@ -165,12 +167,12 @@ class DBHandler:
     ) -> SourceResult:
         """Run what a question means. Readings with different results are not chosen from: the
         result has none of their records, but names them."""
-        teller = Teller(self._store.schemas, understood.words.file.say)
+        teller = self._teller(understood.words)
         reads, offers = understood.reads, understood.offers
         if not reads.readings:
             account = declined(reads, teller, offers)
             models = [offer.schema.id for offer in offers]
-            return await self._run_own_conditions(request, models, account, limit, scope)
+            return await self._run_own_conditions(request, models, account, limit, scope, teller)
         return await self._judge(reads, request, limit, scope, teller)
 
     async def _search_chosen(
@@ -181,15 +183,14 @@ class DBHandler:
         chosen = self._named.meant_by(scope.identity, request.query)
         if chosen is None or chosen.query.model not in (request.models or ()):
             return None
-        words = words_for(scope.settings.query.language, request.query)
-        teller = Teller(self._store.schemas, words.file.say)
+        teller = self._teller(self._words(request, scope))
         return await self._judge(Reads((chosen,)), request, limit, scope, teller)
 
     async def _judge(
         self, reads: Reads, request: SearchRequest, limit: int, scope: Scope, teller: Teller
     ) -> SourceResult:
         """Run all readings and return the one result, or a decline that names them."""
-        answers = await self._run_readings(reads, request, limit, scope)
+        answers = await self._run_readings(reads, request, limit, scope, teller)
         result = judged(reads, answers, teller)
         if named := {each.read_as for each in result.account.readings}:
             told = {teller.sentence(one.sentence_query): one.reading for one in answers}
@@ -221,27 +222,27 @@ class DBHandler:
             )
             if kept:
                 node.data.update(kept=True)
-        teller = Teller(self._store.schemas, understood.words.file.say)
+        teller = self._teller(understood.words)
         if not reading.queries or reading.unknown:
             account = refused_by_model(reading, by, teller)
-            return await self._run_own_conditions(request, models, account, limit, scope)
+            return await self._run_own_conditions(request, models, account, limit, scope, teller)
         reads = _reads_of(reading)
         found = await self._judge(reads, request, limit, scope, teller)
         return read_by_model(found, by, reading.said)
 
     async def _run_readings(
-        self, reads: Reads, request: SearchRequest, limit: int, scope: Scope
+        self, reads: Reads, request: SearchRequest, limit: int, scope: Scope, teller: Teller
     ) -> list[JudgedAnswer]:
         queries = [reading.query for reading in reads.readings]
         merged = [merge(request, query, limit) for query in queries]
         known = await self._with_known_fields(request, merged, scope)
         readings = [reads.readings[merged.index(query)] for query in known]
-        checked = self._check_all(known)
+        checked = self._runner.check_all(known)
         for code, message in query_warnings(request, queries, checked):
             await scope.warn(code, message)
         answers = []
         for reading, one in zip(readings, checked, strict=True):
-            found = await self._run_all([one], scope, limit)
+            found = await self._runner.run_all([one], limit, scope, teller)
             answers.append(JudgedAnswer(reading, one.query, found))
         return answers
 
@@ -252,6 +253,7 @@ class DBHandler:
         account: SearchAccount,
         limit: int,
         scope: Scope,
+        teller: Teller,
     ) -> SourceResult:
         """Return the records that meet the caller's own conditions, where the question was not
         understood; none without such conditions."""
@@ -259,8 +261,8 @@ class DBHandler:
         if not given:
             return SourceResult(total=0, account=account)
         merged = [merge(request, QueryDSL(model=model), limit) for model in models]
-        checked = self._check_all(await self._with_known_fields(request, merged, scope))
-        found = await self._run_all(checked, scope, limit)
+        checked = self._runner.check_all(await self._with_known_fields(request, merged, scope))
+        found = await self._runner.run_all(checked, limit, scope, teller)
         partly = account.model_copy(update={"certainty": "partial"})
         return replace(found, account=partly)
 
@@ -292,24 +294,20 @@ class DBHandler:
             wheres=(*query.wheres, *one),
             orders=query.orders,
         )
-        checked = self._check(dsl)  # before the permits: an unknown field must not raise in them
-        answer = await self._run_query(
-            checked, self._permits(dsl, scope), query.limit, scope, count_total=False
+        answer = await self._runner.run(
+            self._runner.check(dsl), query.limit, scope, count_total=False
         )
-        return [
-            item.data or {} for item in items_of(answer.rows, dsl, self._store.schemas, query.limit)
-        ]
+        return [values_of(row, dsl, schema) for row in answer.rows]
 
     async def export(self, query: Mapping[str, Any], most: int, scope: Scope, /) -> Exported:
         """Return up to `most` rows of a query that a search returned, as the identity may see them.
         Raises SourceError, NotPermitted."""
         dsl = parse(query)
         self._require_models([dsl.model])
-        checked = self._check(dsl)
-        answer = await self._run_query(checked, self._permits(dsl, scope), most, scope)
-        columns, rows = await anyio.to_thread.run_sync(
-            exact_rows, answer.rows, dsl, self._store.schemas
-        )
+        checked = self._runner.check(dsl)
+        answer = await self._runner.run(checked, most, scope)
+        teller = self._teller(words_for(scope.settings.query.language, ""))
+        columns, rows = await anyio.to_thread.run_sync(exact_rows, answer.rows, dsl, teller)
         return Exported(
             columns=columns,
             rows=rows,
@@ -318,12 +316,6 @@ class DBHandler:
         )
 
     # ---- queries
-
-    def _check(self, query: QueryDSL) -> CheckedQuery:
-        return CheckedQuery(query, *checked_with_warnings(query, self._store.schemas))
-
-    def _check_all(self, queries: Iterable[QueryDSL]) -> list[CheckedQuery]:
-        return [self._check(query) for query in queries]
 
     def _require_models(self, models: Sequence[str] | None) -> None:
         if not models:
@@ -354,126 +346,6 @@ class DBHandler:
                 kept.append(query)
         return kept or queries[:1]  # the missing field becomes the error
 
-    # ---- permissions
-
-    def _permits(self, query: QueryDSL, scope: Scope) -> Permits:
-        """Return the limits of every model that the query reads. Raises NotPermitted."""
-        return {
-            model: permit_for(self._models[model], scope.identity)
-            for model in models_of(query, self._store.schemas)
-        }
-
-    async def _drop_forbidden_queries(
-        self, checked: list[CheckedQuery], scope: Scope
-    ) -> list[CheckedQuery]:
-        """Return the queries that the identity may run, with a warning for each other one. Raises
-        NotPermitted if it may run none."""
-        permitted: list[CheckedQuery] = []
-        refused: list[NotPermitted] = []
-        for one in checked:
-            try:
-                self._permits(one.query, scope)
-                permitted.append(one)
-            except NotPermitted as exc:
-                refused.append(exc)
-        if refused and not permitted:
-            raise refused[0]
-        for refusal in refused:
-            await scope.warn(refusal.code, refusal.message)
-        return permitted
-
-    # ---- execution
-
-    async def _run_all(
-        self, permitted: list[CheckedQuery], scope: Scope, limit: int
-    ) -> SourceResult:
-        tables: list[list[Item]] = []
-        total, at_least, most = 0, False, limit
-        for one in permitted:
-            answer = await self._run_query(one, self._permits(one.query, scope), limit, scope)
-            tables.append(self._rows_of(one.query, answer, limit))
-            total += answer.total
-            at_least |= answer.total_is_lower_bound
-            if one.query.ties:
-                most += max(0, len(answer.rows) - (one.query.limit or limit))
-        queries = [one.query.wire() for one in permitted]
-        return SourceResult(
-            items=tuple(first_rows(tables, most)),
-            total=total,
-            total_is="at_least" if at_least else "exact",
-            dsl=queries[0] if len(queries) == 1 else {"queries": queries},
-        )
-
-    def _rows_of(self, query: QueryDSL, answer: QueryResult, limit: int) -> list[Item]:
-        """Return the rows of an answer as a table, in the order of the query; where it has none,
-        those with more of the words come first."""
-        schemas = self._store.schemas
-        items = tabulated(
-            items_of(answer.rows, query, schemas, limit),
-            answer.rows,
-            query,
-            schemas,
-            total=answer.total,
-            at_least=answer.total_is_lower_bound,
-            whole=query.limit is not None and query.limit < limit,
-        )
-        if not (query.orders or query.computed):
-            items.sort(key=lambda item: -item.score)
-        return items
-
-    async def _run_query(
-        self,
-        checked: CheckedQuery,
-        permits: Permits,
-        limit: int,
-        scope: Scope,
-        *,
-        count_total: bool = True,
-    ) -> QueryResult:
-        """Return the rows of one query. With `count_total`, also count all matches, unless the
-        query's own limit is lower than `limit`."""
-        model, row_limit = checked.query.model, checked.query.limit or limit
-        count_total = count_total and row_limit >= limit  # "top 5" needs no total
-        run = partial(self._run_traced, checked, permits, row_limit, count_total=count_total)
-        use_index = await self._store.has_index(checked.clean)
-        answer = await run(use_index=use_index)
-        if use_index and not _has_records(answer, checked):
-            answer = await run(use_index=False)  # an index does not match inside words
-        if answer.truncated:
-            await scope.warn(
-                "db_result_cut",
-                f"the result was too large: {len(answer.rows)} rows of {model!r} are returned"
-                " (name fields with 'select', or raise database.result_kb)",
-            )
-        if answer.total_is_lower_bound:
-            await scope.warn(
-                "db_total",
-                f"at least {answer.total} records of {model!r} match; not all were counted",
-            )
-        return answer
-
-    async def _run_traced(
-        self,
-        checked: CheckedQuery,
-        permits: Permits,
-        row_limit: int,
-        *,
-        use_index: bool,
-        count_total: bool,
-    ) -> QueryResult:
-        query = checked.clean
-        with span("db_query", checked.query.model, dsl=checked.query.wire()) as node:
-            try:
-                answer = await self._store.run(
-                    query, permits, row_limit, use_index=use_index, count_total=count_total
-                )
-            except SourceError:
-                _record_sql(node, *self._store.sql(query, permits, row_limit, use_index=use_index))
-                raise
-            _record_sql(node, answer.sql, answer.parameters)
-            node.data.update(rows=len(answer.rows), total=answer.total)
-        return answer
-
 
 def _reads_of(reading: ModelReading) -> Reads:
     """Return the queries of a model as readings: a first record of none, like a figure of nothing,
@@ -485,15 +357,4 @@ def _reads_of(reading: ModelReading) -> Reads:
             )
             for query in reading.queries
         )
-    )
-
-
-def _has_records(answer: QueryResult, checked: CheckedQuery) -> bool:
-    """Return whether a record matched; a row of aggregates over no records does not count."""
-    return any(row.get(ROWS, 1) if checked.clean.computed else True for row in answer.rows)
-
-
-def _record_sql(node: Span, sql: str, parameters: Mapping[str, Any]) -> None:
-    node.data.update(
-        sql=sql, parameters={name: to_json(value) for name, value in parameters.items()}
     )

@@ -26,7 +26,6 @@ from groundhook.core.types.query_language import (
     DateBucket,
     Group,
     Where,
-    group_field,
     group_name,
 )
 from groundhook.core.types.search import (
@@ -37,7 +36,7 @@ from groundhook.core.types.search import (
 )
 from groundhook.handlers.db.model.cells import has_time, written
 from groundhook.handlers.db.model.coerce import to_json
-from groundhook.handlers.db.model.schema import Field, Schema, route
+from groundhook.handlers.db.model.schema import Field, Schema
 from groundhook.handlers.db.query.dsl import (
     EVERY_TEXT,
     MATCH,
@@ -47,24 +46,22 @@ from groundhook.handlers.db.query.dsl import (
     conditions,
 )
 from groundhook.handlers.db.query.statement import ROWS
+from groundhook.handlers.db.question.sentence import Teller
 
 MAX_LISTED = 12  # values of a list in a described condition
 EXCLUDING = 0.45  # the highest score where records with a word that was not understood are omitted
 # Parts of a query that choose rows and columns of figures, and change none.
 ROWS_ALONE = frozenset({"orders", "limit", "select", "havings", "ties", "offset"})
 DIGITS = 6  # after the decimal point of figures; engines differ beyond
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-FUNCTIONS = {"sum": "Sum of", "avg": "Average", "min": "Least", "max": "Greatest"}
 
 Record = Mapping[str, Any]
-_Schemas = Mapping[str, Schema]
 
 
-def items_of(rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas, limit: int) -> list[Item]:
-    """Return one item per row, in the order of the rows."""
+def items_of(rows: Sequence[Record], dsl: QueryDSL, teller: Teller, limit: int) -> list[Item]:
+    """Return one item per row, in the order of the rows. `teller` names the columns."""
     make = _figures if dsl.computed else _record
     return [
-        make(row, dsl, schemas, 0.05 * min(1.0, position / max(1, limit)))
+        make(row, dsl, teller, 0.05 * min(1.0, position / max(1, limit)))
         for position, row in enumerate(rows)
     ]
 
@@ -73,7 +70,7 @@ def tabulated(
     items: Sequence[Item],
     rows: Sequence[Record],
     dsl: QueryDSL,
-    schemas: _Schemas,
+    teller: Teller,
     *,
     total: int,
     at_least: bool,
@@ -81,11 +78,11 @@ def tabulated(
 ) -> list[Item]:
     """Return the items of a query, one for each of its rows, as the rows of one table. `total`
     counts all rows, or `at_least` as many; `whole`: the question asks for as many as there are."""
-    names, cells = (_figure_cells if dsl.computed else _record_cells)(rows, dsl, schemas)
+    names, cells = (_figure_cells if dsl.computed else _record_cells)(rows, dsl, teller)
     query = {key: value for key, value in dsl.wire().items() if key != "limit"}
     table = Table(
         id=json.dumps(query, sort_keys=True, ensure_ascii=False),
-        name=schemas[dsl.model].name,
+        name=teller.schemas[dsl.model].name,
         columns=tuple(names),
         total=max(total, len(items)),
         total_is="at_least" if at_least else "exact",
@@ -112,13 +109,11 @@ def first_rows(tables: Sequence[list[Item]], limit: int) -> Iterator[Item]:
 # ------------------------------------------------------------------------------------------ records
 
 
-def _record(row: Record, dsl: QueryDSL, schemas: _Schemas, less: float) -> Item:
-    schema = schemas[dsl.model]
-    values = {name: to_json(value) for name, value in row.items()}
-    record_id = schema.record_id(values)
+def _record(row: Record, dsl: QueryDSL, teller: Teller, less: float) -> Item:
+    schema = teller.schemas[dsl.model]
+    data = values_of(row, dsl, schema)
+    record_id = schema.record_id(data)
     title = _title_of(row, schema)
-    selected = dsl.select or tuple(field.name for field in schema.visible)
-    data = {name: values[name] for name in dict.fromkeys((*schema.keys, *selected))}
     # Foreign keys are omitted from the text, since they mean nothing to a reader; `data` has them.
     keys = {relation.foreign for relation in schema.relations.values()} - {
         *schema.keys,
@@ -126,8 +121,7 @@ def _record(row: Record, dsl: QueryDSL, schemas: _Schemas, less: float) -> Item:
     }
     filled = {name: value for name, value in data.items() if not _empty(value) and name not in keys}
     lines = [
-        f"{_display_name(name, schema, schemas)}:"
-        f" {written(row[name], _field(name, schema, schemas))}"
+        f"{teller.label(schema, name)}: {written(row[name], teller.field(schema, name))}"
         for name in filled
     ]
     return Item(
@@ -142,20 +136,10 @@ def _record(row: Record, dsl: QueryDSL, schemas: _Schemas, less: float) -> Item:
     )
 
 
-def _display_name(name: str, schema: Schema, schemas: _Schemas) -> str:
-    """Return a field's name for readers: `Unit price`, or `Product name` for a field of a related
-    product."""
-    found = route(schema, name, schemas)
-    if found is None or found.field is None:
-        return name
-    return " ".join(
-        [*(hop.name.replace("_", " ").capitalize() for hop in found.hops[-1:]), found.field.shown]
-    )
-
-
-def _field(name: str, schema: Schema, schemas: _Schemas) -> Field | None:
-    found = route(schema, name, schemas)
-    return found.field if found is not None else None
+def values_of(row: Record, dsl: QueryDSL, schema: Schema) -> dict[str, Any]:
+    """Return the JSON values of a record's key and of its selected or visible fields."""
+    selected = dsl.select or tuple(field.name for field in schema.visible)
+    return {name: to_json(row[name]) for name in dict.fromkeys((*schema.keys, *selected))}
 
 
 def _title_of(row: Record, schema: Schema) -> str:
@@ -164,18 +148,18 @@ def _title_of(row: Record, schema: Schema) -> str:
 
 
 def _record_cells(
-    rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas
+    rows: Sequence[Record], dsl: QueryDSL, teller: Teller
 ) -> tuple[list[str], list[list[str]]]:
     """Return the columns of a table of records, and the cells of each row. What stands for a record
     comes first, unless the query selects it. Without a selection, foreign keys and columns without
     any value are omitted."""
-    schema = schemas[dsl.model]
+    schema = teller.schemas[dsl.model]
     title = schema.title_fields or schema.keys
     named = set(title) <= set(dsl.select)
     columns = dsl.select or _filled_columns(rows, schema)
     names = [name for name in dict.fromkeys(columns) if named or name not in title]
-    heads = [_display_name(name, schema, schemas) for name in names]
-    by_column = [_column_texts(rows, name, _field(name, schema, schemas)) for name in names]
+    heads = [teller.label(schema, name) for name in names]
+    by_column = [_column_texts(rows, name, teller.field(schema, name)) for name in names]
     if not named:
         heads.insert(0, schema.fields[title[0]].shown if len(title) == 1 else schema.name)
         alone = schema.titled or len(schema.keys) > 1
@@ -219,27 +203,20 @@ def _score(title: str, dsl: QueryDSL) -> float:
 # ------------------------------------------------------------------------------------------ figures
 
 
-def _figures(row: Record, dsl: QueryDSL, schemas: _Schemas, less: float) -> Item:
+def _figures(row: Record, dsl: QueryDSL, teller: Teller, less: float) -> Item:
     """Return a row of figures as an item that can be cited by its query."""
-    schema, count = schemas[dsl.model], int(row[ROWS])
+    schema, count = teller.schemas[dsl.model], int(row[ROWS])
     data = {name: _round(to_json(value)) for name, value in row.items() if name != ROWS}
     groups = {group_name(one): data[group_name(one)] for one in dsl.groups}
-    computed = [
-        f"{_title(one, schema, schemas)}: {_format_figure(row[one.called], one, schema, schemas)}"
-        for one in dsl.aggregates
-    ]
-    about = [
-        f"{_group_title(one, schema, schemas)}:"
-        f" {_format_group(one, row[group_name(one)], schema, schemas)}"
-        for one in dsl.groups
-    ]
+    texts = zip(teller.heads(dsl), _figure_texts(row, dsl, teller), strict=True)
+    lines = [f"{head}: {text}" for head, text in texts]
     where = [f"of the records where {describe(dsl.wheres)}"] if dsl.wheres else []
     basis = [f"computed of {count} {'record' if count == 1 else 'records'} of {schema.name}"]
     identity = {key: value for key, value in dsl.wire().items() if key not in ROWS_ALONE}
     return Item(
         type="db",
-        title=", ".join([*about, *computed]) or schema.name,
-        content="\n".join([*about, *computed, *where, *basis]),
+        title=", ".join(lines) or schema.name,
+        content="\n".join([*lines, *where, *basis]),
         score=round(_score_of_figures(dsl) - less, 4),
         model=schema.id,
         data={name: data[name] for name in dsl.select} if dsl.select else data,
@@ -248,75 +225,54 @@ def _figures(row: Record, dsl: QueryDSL, schemas: _Schemas, less: float) -> Item
     )
 
 
-def _group_title(group: Group, schema: Schema, schemas: _Schemas) -> str:
-    name = _display_name(group_field(group), schema, schemas)
-    if not isinstance(group, DateBucket):
-        return name
-    return group.name.replace("_", " ").strip().capitalize() or f"{name} ({group.by})"
+def _figure_cells(
+    rows: Sequence[Record], dsl: QueryDSL, teller: Teller
+) -> tuple[list[str], list[list[str]]]:
+    """Return the columns of a table of figures, and the cells of each row."""
+    return teller.heads(dsl), [_figure_texts(row, dsl, teller) for row in rows]
 
 
-def _format_group(group: Group, value: Any, schema: Schema, schemas: _Schemas) -> str:
-    if not isinstance(group, DateBucket):
-        return written(value, _field(group, schema, schemas)) or "none"
-    if isinstance(value, int):
-        return WEEKDAYS[value - 1] if group.by == "weekday" else str(value)
-    return written(value) or "none"
+def _figure_texts(row: Record, dsl: QueryDSL, teller: Teller) -> list[str]:
+    """Return the groups of a row and its figures as texts, in the order of the heads."""
+    schema = teller.schemas[dsl.model]
+    return [
+        *(_format_group(one, row[group_name(one)], schema, teller) for one in dsl.groups),
+        *(_format_figure(row[one.called], one, schema, teller) for one in dsl.aggregates),
+    ]
+
+
+def _format_group(group: Group, value: Any, schema: Schema, teller: Teller) -> str:
+    of = None if isinstance(group, DateBucket) else teller.field(schema, group)
+    if isinstance(group, DateBucket) and group.by == "weekday" and value is not None:
+        return teller.say.weekdays[value - 1]
+    return written(value, of) or teller.say.nothing
 
 
 def _round(value: Any) -> Any:
     return round(value, DIGITS) if isinstance(value, float) else value
 
 
-def _format_figure(value: Any, one: Aggregate, schema: Schema, schemas: _Schemas) -> str:
-    of = _field(one.field, schema, schemas) if one.function != "count" else None
-    value = round(value, DIGITS) if isinstance(value, float) else value
-    return written(value, of, average=one.function == "avg") or "none"
-
-
-def _figure_cells(
-    rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas
-) -> tuple[list[str], list[list[str]]]:
-    """Return the columns of a table of figures, and the cells of each row: groups come first."""
-    schema = schemas[dsl.model]
-    groups = [_group_title(one, schema, schemas) for one in dsl.groups]
-    figures = [_title(one, schema, schemas) for one in dsl.aggregates]
-    return [*groups, *figures], [
-        [
-            *(_format_group(one, row[group_name(one)], schema, schemas) for one in dsl.groups),
-            *(_format_figure(row[one.called], one, schema, schemas) for one in dsl.aggregates),
-        ]
-        for row in rows
-    ]
+def _format_figure(value: Any, one: Aggregate, schema: Schema, teller: Teller) -> str:
+    of = teller.field(schema, one.field) if one.function != "count" else None
+    return written(_round(value), of, average=one.function == "avg") or teller.say.nothing
 
 
 def exact_rows(
-    rows: Sequence[Record], dsl: QueryDSL, schemas: _Schemas
+    rows: Sequence[Record], dsl: QueryDSL, teller: Teller
 ) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     """Return the columns of a query as readers call them, and the exact values of its rows."""
-    schema = schemas[dsl.model]
+    schema = teller.schemas[dsl.model]
     if dsl.computed:
-        heads = {group_name(one): _group_title(one, schema, schemas) for one in dsl.groups}
-        heads |= {one.called: _title(one, schema, schemas) for one in dsl.aggregates}
+        names = [
+            *(group_name(one) for one in dsl.groups),
+            *(one.called for one in dsl.aggregates),
+        ]
+        heads = teller.heads(dsl)
     else:
-        chosen = dsl.select or tuple(field.name for field in schema.visible)
-        heads = {name: _display_name(name, schema, schemas) for name in chosen}
-    values = tuple(tuple(_round(to_json(row[name])) for name in heads) for row in rows)
-    return tuple(heads.values()), values
-
-
-def _title(one: Aggregate, schema: Schema, schemas: _Schemas) -> str:
-    if one.name:
-        return one.name.replace("_", " ").strip().capitalize()
-    if one.field == EVERY_TEXT:
-        return f"Number of {schema.name} records"
-    name = _display_name(one.field, schema, schemas)
-    if one.function == "count":
-        return (
-            f"Number of different values of {name}"
-            if one.distinct
-            else f"Number of records with {name}"
-        )
-    return f"{FUNCTIONS[one.function]} {name}"
+        names = list(dsl.select or (field.name for field in schema.visible))
+        heads = [teller.label(schema, name) for name in names]
+    values = tuple(tuple(_round(to_json(row[name])) for name in names) for row in rows)
+    return tuple(heads), values
 
 
 def _score_of_figures(dsl: QueryDSL) -> float:

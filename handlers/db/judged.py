@@ -79,7 +79,8 @@ def judged(reads: Reads, answers: Sequence[JudgedAnswer], teller: Teller) -> Sou
         return SourceResult(total=0, dsl=answer.found.dsl, account=refused)
     notes = notes_of(answer.reading, teller, teller.schemas[answer.query.model])
     for word, meant in (reads.corrected or {}).items():
-        notes.append(teller.say.read_word.format(word=f"“{word}”", meant=f"“{meant}”"))
+        both = {"word": teller.quoted([word]), "meant": teller.quoted([meant])}
+        notes.append(teller.say.read_word.format(**both))
     if reads.cut:
         notes.append(teller.say.too_long.format(count=MOST_TOKENS))
     if notes:
@@ -108,7 +109,7 @@ def refused_by_model(reading: ModelReading, by: str, teller: Teller) -> SearchAc
     said = [teller.say.none_found.format(reading=read_as)]
     near = [value for each in reading.unknown for value in each.near]
     if near:
-        said.append(teller.say.near.format(words=", ".join(f"“{value}”" for value in near)))
+        said.append(teller.say.near.format(words=teller.quoted(near)))
     unread = tuple(dict.fromkeys(each.value for each in reading.unknown))
     update = {"read_as": read_as, "unread": unread, "explanation": " ".join(said)}
     return account.model_copy(update=update)

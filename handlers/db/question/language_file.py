@@ -114,16 +114,24 @@ class ReadingSentences(Value):
 
     count: str
     different: str
+    given: str
     sum: str
     avg: str
     min: str
     max: str
+    min_date: str
+    max_date: str
     of: str
     where: str
     each: str
     desc: str
     asc: str
+    desc_date: str
+    asc_date: str
+    desc_text: str
+    asc_text: str
     first: str
+    first_one: str
     and_: str = Field(alias="and")
     or_: str = Field(alias="or")
     empty: str
@@ -138,8 +146,11 @@ class ReadingSentences(Value):
     ties: str
     model_figure: str
     parts: dict[BucketUnit, str]
+    weekdays: tuple[str, str, str, str, str, str, str]
     yes: str
     no: str
+    nothing: str
+    quoted: str
     unread: str
     understood: str
     structure: str

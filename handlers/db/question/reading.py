@@ -183,11 +183,11 @@ def explain(reads: Reads, teller: Teller, offers: Sequence[OfferedModel]) -> str
     """Return why a question was not answered, as sentences for readers."""
     say, parts = teller.say, []
     if reads.unread:
-        parts.append(say.unread.format(words=_quoted(reads.unread)))
+        parts.append(say.unread.format(words=teller.quoted(reads.unread)))
     else:
         parts.append(say.structure)
     if reads.near:
-        parts.append(say.near.format(words=_quoted(tuple(reads.near.values()))))
+        parts.append(say.near.format(words=teller.quoted(reads.near.values())))
     if reads.understood is not None:
         parts.append(say.understood.format(reading=teller.sentence(reads.understood)))
     about = reads.about or (offers[0].schema if len(offers) == 1 else None)
@@ -205,9 +205,5 @@ def notes_of(reading: QueryReading, teller: Teller, schema: Schema) -> list[str]
         str(getattr(teller.say, note).format(field=field)) for note in dict.fromkeys(reading.notes)
     ]
     if reading.idle:
-        found.append(teller.say.left_out.format(words=_quoted(reading.idle)))
+        found.append(teller.say.left_out.format(words=teller.quoted(reading.idle)))
     return found
-
-
-def _quoted(words: Sequence[str]) -> str:
-    return ", ".join(f"“{word}”" for word in words)

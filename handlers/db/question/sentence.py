@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from groundhook.core.types.query_language import (
     Compared,
     DateBucket,
     Group,
+    Order,
     Where,
     group_field,
     group_name,
@@ -21,6 +22,7 @@ from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDS
 from groundhook.handlers.db.question.language_file import ReadingSentences
 
 MOST_LISTED = 8  # values of a condition that are written out
+DATES = ("date", "moment")
 OPS = {"!=": "≠", ">=": "≥", "<=": "≤", "not in": "≠", "in": "="}
 
 
@@ -52,6 +54,22 @@ class Teller:
             what = self.say.each.format(what=what, groups=groups)
         return self._rows(schema, dsl, what)
 
+    def heads(self, dsl: QueryDSL) -> list[str]:
+        """Return the heads of the columns of figures: groups come first."""
+        schema = self.schemas[dsl.model]
+        groups = [_own_name(one) or self._group(schema, one) for one in dsl.groups]
+        figures = [_own_name(one) or self._figure(schema, one) for one in dsl.aggregates]
+        return [text[:1].upper() + text[1:] for text in (*groups, *figures)]
+
+    def quoted(self, words: Iterable[str]) -> str:
+        """Return words in the quotation marks of the language."""
+        return ", ".join(self.say.quoted.format(text=word) for word in words)
+
+    def field(self, schema: Schema, name: str) -> Field | None:
+        """Return the field of a name such as `product.brand.name`."""
+        found = route(schema, name, self.schemas)
+        return found.field if found else None
+
     def _rows(self, schema: Schema, dsl: QueryDSL, what: str) -> str:
         """Add which of the rows are returned, and in which order."""
         figures = {one.called: self._figure(schema, one) for one in dsl.aggregates}
@@ -59,14 +77,26 @@ class Teller:
             kept = self._havings(dsl.havings, figures, self.say.and_)
             what = self.say.having.format(what=what, conditions=kept)
         parts = {group_name(one): self._group(schema, one) for one in dsl.groups}
+        buckets = [group_name(one) for one in dsl.groups if isinstance(one, DateBucket)]
         for order in dsl.orders if dsl.limit or not dsl.groups else ():
-            form = self.say.desc if order.order == "desc" else self.say.asc
+            form = self._direction(schema, order, buckets)
             called = {**parts, **figures}.get(order.field) or self.label(schema, order.field)
             what = form.format(what=what, field=called)
         if not dsl.limit:
             return what
-        first = self.say.first.format(what=what, count=dsl.limit)
+        form = self.say.first_one if dsl.limit == 1 and not dsl.ties else self.say.first
+        first = form.format(what=what, count=dsl.limit)
         return self.say.ties.format(what=first) if dsl.ties else first
+
+    def _direction(self, schema: Schema, order: Order, buckets: Collection[str]) -> str:
+        """Return the form for an order: of dates and their `buckets` the latest or earliest comes
+        first, of texts A or Z."""
+        of = self.field(schema, order.field)
+        kind = of.kind if of else ""
+        if kind in DATES or order.field in buckets:
+            kind = "date"
+        more = f"_{kind}" if kind in ("date", "text") else ""
+        return str(getattr(self.say, f"{order.order}{more}"))
 
     def _group(self, schema: Schema, group: Group) -> str:
         label = self.label(schema, group_field(group))
@@ -96,8 +126,13 @@ class Teller:
     def _figure(self, schema: Schema, one: Aggregate) -> str:
         if one.field == EVERY_TEXT:
             return self.say.count.format(model=schema.name)
-        form = self.say.different if one.function == "count" else getattr(self.say, one.function)
-        return str(form.format(field=self.label(schema, one.field)))
+        of, called = self.field(schema, one.field), str(one.function)
+        if called in ("min", "max") and of and of.kind in DATES:
+            called = f"{called}_date"
+        if called == "count":
+            called = "different" if one.distinct else "given"
+        form = getattr(self.say, called)
+        return str(form.format(field=self.label(schema, one.field), model=schema.name))
 
     def conditions(self, schema: Schema, wheres: Sequence[Where], joined: str = "") -> str:
         parts = dict.fromkeys(self._condition(schema, one) for one in wheres)
@@ -107,7 +142,7 @@ class Teller:
         """Return whether a condition is said behind the model: "Customers without orders"."""
         if where.related:
             return not where.count and not where.every
-        no_field = where.group is None and self._field(schema, where.field) is None
+        no_field = where.group is None and self.field(schema, where.field) is None
         return no_field and (where.op in NULL_OPERATORS or where.value == "")
 
     def _condition(self, schema: Schema, where: Where) -> str:
@@ -122,7 +157,7 @@ class Teller:
             return f"{self.label(schema, where.field)} {OPS.get(where.op, where.op)} {other}"
         label, there = self.label(schema, where.field), where.op in ("not null", "!=")
         if where.op in NULL_OPERATORS or where.value == "":
-            if self._field(schema, where.field) is None:
+            if self.field(schema, where.field) is None:
                 return (self.say.with_ if there else self.say.without).format(relation=label)
             return (self.say.filled if there else self.say.empty).format(field=label)
         if where.op == "like":
@@ -165,14 +200,15 @@ class Teller:
         more = " …" if len(values) > MOST_LISTED else ""
         return f"{label} {OPS.get(where.op, where.op)} {joined}{more}"
 
-    def _field(self, schema: Schema, name: str) -> Field | None:
-        found = route(schema, name, self.schemas)
-        return found.field if found else None
-
     def _value(self, value: Any) -> str:
         if isinstance(value, bool):
             return self.say.yes if value else self.say.no
         return str(to_json(value)).removesuffix(" 00:00:00")
+
+
+def _own_name(one: Aggregate | Group) -> str:
+    """Return the name that the query gives a column."""
+    return "" if isinstance(one, str) else one.name.replace("_", " ").strip()
 
 
 def _is_link(schema: Schema, group: Group, dsl: QueryDSL) -> bool:
