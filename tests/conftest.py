@@ -147,7 +147,7 @@ def values_of_other_tests_are_forgotten() -> Iterator[None]:
 def processes_of_its_own() -> Iterator[None]:
     """The product starts its processes as it does for its users, and each app has a compiler: for
     tests of these, and for those that look at children of this process."""
-    with forks.started_not_forked():
+    with forks.started_not_forked(), compiling.of_their_own():
         yield
 
 

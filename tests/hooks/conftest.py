@@ -3,7 +3,7 @@ their calls."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -22,6 +22,7 @@ from groundhook.core.types.search import Item, SearchRequest, SearchResult
 from groundhook.core.types.turn import CreateReturn, Message, NextPayload, NextReturn
 from groundhook.hooks.runner import open_engine
 from tests.loops import in_a_task_of_its_own
+from tests.parts import forks
 
 Answer = Callable[[SearchRequest], Awaitable[SearchResult]]
 
@@ -128,8 +129,11 @@ class Hooks:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def processes_are_started(processes_of_its_own: None) -> None:
-    """What starts and ends processes is tried here."""
+def processes_are_started() -> Iterator[None]:
+    """What starts and ends processes is tried here. Modules about the compiler ask for
+    `processes_of_its_own`: a compiler is loaded for each script that is compiled."""
+    with forks.started_not_forked():
+        yield
 
 
 @pytest.fixture(scope="session")

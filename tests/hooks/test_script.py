@@ -22,6 +22,8 @@ from groundhook.hooks.runner import open_engine
 from groundhook.hooks.script import Linker, Transpile
 from tests.hooks.conftest import Hooks
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 
 async def test_files_are_linked_by_every_spelling_of_a_path(in_workers: Hooks) -> None:
     files = {

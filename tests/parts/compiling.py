@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,31 @@ from groundhook.core.errors import HookCrashed
 from groundhook.hooks.compiler import ScriptCompiler
 from groundhook.hooks.engine import IsolateOutcome
 from groundhook.hooks.script import Linker, Transpile, Transpiling
-from tests.parts import forks
 
 _compiler = cache(ScriptCompiler)
 _compiled: dict[tuple[str, str, str], str] = {}
 _make_linker = Linker.__init__
+_own = False  # whether each engine has its own meanwhile
 
 
 def patch() -> None:
-    """Have every engine use the one compiler, unless processes are started and not forked."""
+    """Have every engine use the one compiler, but in a block of `of_their_own`."""
     Linker.__init__ = _make  # type: ignore[method-assign]
 
 
+@contextmanager
+def of_their_own() -> Iterator[None]:
+    """Engines that are opened until the block is left have each a compiler, as in the product."""
+    global _own
+    before, _own = _own, True
+    try:
+        yield
+    finally:
+        _own = before
+
+
 def _make(self: Linker, cache: Path, transpiling: Transpiling) -> None:
-    _make_linker(self, cache, transpiling if forks.are_off() else _transpiling)
+    _make_linker(self, cache, transpiling if _own else _transpiling)
 
 
 @asynccontextmanager

@@ -51,11 +51,6 @@ _address = ""  # of the server, in a process that it forked
 _off = False  # whether all processes are started meanwhile
 
 
-def are_off() -> bool:
-    """Whether processes are started meanwhile."""
-    return _off
-
-
 def may_fork(environment: Mapping[str, str]) -> bool:
     """Whether a process with these variables would be as one that was started."""
     return (
