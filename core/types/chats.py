@@ -20,7 +20,14 @@ from groundhook.core.types.events import (
     VerifiedSentence,
     Warned,
 )
-from groundhook.core.types.search import Certainty, Item, Origin, SearchAccount, SourceType
+from groundhook.core.types.search import (
+    Certainty,
+    Item,
+    LongTable,
+    Origin,
+    SearchAccount,
+    SourceType,
+)
 from groundhook.core.types.turn import Identity, Message, Usage
 
 TurnState = Literal["running", "done", "failed", "stopped", "lost"]
@@ -75,6 +82,7 @@ class KeptSearch(SearchAccount):
     provider: str = ""
     complete: bool = Field(default=False, description="Whether it ended before the turn did")
     items: tuple[Item, ...] = ()
+    tables: tuple[LongTable, ...] = ()
 
 
 class KeptTool(Value):

@@ -15,6 +15,7 @@ from groundhook.core.types.search import (
     ComputedBy,
     Extent,
     Item,
+    LongTable,
     Origin,
     SearchAccount,
     SourceType,
@@ -102,6 +103,9 @@ class SearchComplete(SearchAccount, _Event):
         ),
     )
     provider: str = Field(default="", description="web: the provider that answered")
+    tables: tuple[LongTable, ...] = Field(
+        default=(), description="db: the tables of which answers show a part"
+    )
 
 
 class Text(_Event):

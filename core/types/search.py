@@ -326,6 +326,17 @@ class Table(Value):
     account: SearchAccount = defaults_of(SearchAccount)
 
 
+class LongTable(Value):
+    """A table of a search of which answers show a part."""
+
+    id: str = Field(description="As in the rows of the table")
+    name: str = Field(description="How the question was read")
+    rows: int = Field(description="Rows that the search returned")
+    total: int = Field(description="All rows")
+    total_is: TotalIs = "exact"
+    csv: str = Field(default="", description="HTTP: where this reader gets all rows as CSV")
+
+
 class Row(Value):
     """One row of a table: the text of each cell, as readers see it."""
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from groundhook.core.types.search import Item, SearchAccount, Table, TotalIs
+from groundhook.core.types.search import Item, LongTable, SearchAccount, Table, TotalIs
+
+MOST_SHOWN = 20  # rows of a table in an answer without a model
 
 
 def tables_of(items: Iterable[Item]) -> Iterator[tuple[Table | None, list[Item]]]:
@@ -19,6 +21,21 @@ def tables_of(items: Iterable[Item]) -> Iterator[tuple[Table | None, list[Item]]
             yield from ((None, [item]) for item in rows)
         else:
             yield rows[0].row.table if rows[0].row else None, rows
+
+
+def long_tables(items: Iterable[Item]) -> tuple[LongTable, ...]:
+    """Return the tables of a search of which answers show a part."""
+    return tuple(
+        LongTable(
+            id=table.id,
+            name=table.account.read_as or table.name,
+            rows=len(rows),
+            total=table.total,
+            total_is=table.total_is,
+        )
+        for table, rows in tables_of(items)
+        if table is not None and table.total > min(len(rows), MOST_SHOWN)
+    )
 
 
 def table_lines(rows: Sequence[Item]) -> Iterator[str]:

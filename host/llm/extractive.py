@@ -23,11 +23,11 @@ from groundhook.core.language.phrases import phrases, pleasantry
 from groundhook.core.language.terms import terms
 from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
 from groundhook.core.types.search import Certainty, Item
-from groundhook.core.types.tables import tables_of
+from groundhook.core.types.tables import MOST_SHOWN, tables_of
 from groundhook.host.llm import extract, passages, questions
 from groundhook.host.llm.parts import is_text, notices
 from groundhook.host.llm.passages import Quote, near
-from groundhook.host.llm.tables import MOST_ROWS, doubts, table_parts
+from groundhook.host.llm.tables import doubts, table_parts
 
 SECTION = "quoting"
 MOST_TITLES = 3  # of documents with the same passage
@@ -89,9 +89,9 @@ def _record_parts(records: Sequence[Item], question: str) -> Iterator[str]:
         else:
             yield from table_parts(table, rows, question)
     if alone:
-        yield "\n".join(map(_record_line, alone[:MOST_ROWS]))
-    if len(alone) > MOST_ROWS:
-        yield f"… and {len(alone) - MOST_ROWS} more of the {len(alone)} records."
+        yield "\n".join(map(_record_line, alone[:MOST_SHOWN]))
+    if len(alone) > MOST_SHOWN:
+        yield f"… and {len(alone) - MOST_SHOWN} more of the {len(alone)} records."
 
 
 def _record_line(item: Item) -> str:

@@ -30,7 +30,7 @@ from groundhook.core.settings import RerankSettings, Settings
 from groundhook.core.trace import Span, span
 from groundhook.core.types.events import STOPPED, SearchComplete, SearchFound, SearchStart
 from groundhook.core.types.search import Item, Origin, SearchRequest, SearchResult, SearchType
-from groundhook.core.types.tables import with_account
+from groundhook.core.types.tables import long_tables, with_account
 from groundhook.host.search import plan
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.merge import Pool, apply_ranking, cut, pool
@@ -141,6 +141,7 @@ class Searcher:
                 duration_ms=result.duration_ms,
                 error=result.error,
                 provider=result.provider,
+                tables=long_tables(result.items),
                 **dict(result.account),
             )
         )

@@ -57,6 +57,7 @@ from groundhook.host.server.serving import Call, Endpoint, Serving
 from groundhook.host.server.turns.turns import open_server_turns
 from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
 from groundhook.host.server.warmup import warm_up
+from groundhook.host.server.whole_tables import WholeTables
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -161,6 +162,7 @@ async def open_serving(
             limits=limits,
             metrics=logs.metrics,
             readers=readers,
+            tables=WholeTables(host, secret),
             endpoints=ENDPOINTS,
             mcp=mcp,
             shared=arguments.workers > 1 or bool(host.app.settings.store.url),

@@ -6,6 +6,7 @@ import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -44,6 +45,7 @@ from groundhook.host.server.turns.running import (
 )
 from groundhook.host.server.turns.turns import ServerTurns
 from groundhook.host.server.upkeep import StoreHealth
+from groundhook.host.server.whole_tables import WholeTables
 
 T = TypeVar("T")
 
@@ -61,6 +63,7 @@ class Serving:
     limits: CallerLimits
     metrics: Metrics
     readers: ReaderPool  # of what browsers are shown
+    tables: WholeTables
     endpoints: Sequence[Endpoint] = ()
     mcp: McpEndpoint | None = None
     shared: bool = False  # whether other processes serve the same app
@@ -196,7 +199,10 @@ class Call:
     def audience(self, *, trace: bool = False) -> Audience:
         """Return which events this caller may see."""
         author = "author" in self.caller.scopes
-        return Audience(public_url=self.public_url, author=author, trace=trace and author)
+        sign = partial(self.serving.tables.signature, identity=self.caller.identity)
+        return Audience(
+            public_url=self.public_url, author=author, trace=trace and author, sign=sign
+        )
 
     async def json(self) -> Any:
         """Return the JSON value of the body. Raises Refused, UsageError."""

@@ -9,6 +9,7 @@ import re
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from anyio import to_thread
@@ -19,8 +20,15 @@ from groundhook import open_host
 from groundhook.core.errors import SourceError, UsageError
 from groundhook.core.types.turn import Identity
 from groundhook.host.output.csv_text import csv_text
+from groundhook.host.server.identity.keys import make_key
+from groundhook.host.server.identity.secret import Secret
+from groundhook.host.server.mcp import sources as mcp_sources
+from groundhook.host.server.mcp.caller import McpCaller
+from groundhook.host.server.mcp.sources import McpSources
+from groundhook.host.server.mcp.tools import McpTools
 from tests.conftest import MakeApp
 from tests.parts.command import run_command
+from tests.server.conftest import serving, settings
 
 NOTE = {
     "name": "Note",
@@ -39,7 +47,7 @@ NOTE = {
 }  # fmt: skip
 FILES = {
     "assistants/desk/package.yao": (
-        '{"name": "Desk", "connector": "extractive", "db": {"models": ["note"]}}'
+        '{"name": "Desk", "connector": "extractive", "db": {"models": ["note"]}, "search": {"db": true}}'
     ),
     "assistants/desk/models/note.mod.yao": json.dumps(NOTE),
 }
@@ -99,6 +107,88 @@ async def test_the_command_writes_csv_and_nothing_else(app: Path) -> None:
     assert (code, err) == (0, b"")
     assert rows[:2] == [["Id", "Title", "Owner", "Price"], ["1", "'=cmd|1", "ada", "-1.5"]]
     assert len(rows) == 1081
+
+
+KEYS = {name: make_key() for name in ("ada", "bob")}
+
+
+async def test_a_turn_offers_all_rows_of_a_cut_table_to_its_caller_alone(app: Path) -> None:
+    keys = [
+        {"name": name, "key": key, "user": name, "scopes": ["chat", "chats"]}
+        for name, key in KEYS.items()
+    ]
+    (app / "agent").mkdir(exist_ok=True)
+    (app / "agent/agent.yml").write_text(settings(auth={"keys": keys}), encoding="utf-8")
+    await to_thread.run_sync(_read_over_http, app)
+
+
+def _read_over_http(app: Path) -> None:
+    """A thread of its own, since the client waits."""
+    with (
+        serving(app) as served,
+        served.client(KEYS["ada"]) as ada,
+        served.client(KEYS["bob"]) as bob,
+    ):
+        lines = {"accept": "application/x-ndjson"}
+        ask = {"assistant": "desk", "text": "list all notes"}
+        turn = ada.post("/api/turns", json=ask, headers=lines)
+        ended = [json.loads(line) for line in turn.text.splitlines() if line]
+        [table] = next(each["tables"] for each in ended if each["type"] == "search_complete")
+        assert (table["rows"], table["total"], table["name"]) == (50, 1080, "Note")
+        address = table["csv"]
+        found = ada.get(address)
+        rows = list(csv.reader(io.StringIO(found.text)))
+        assert rows[0] == ["Id", "Title", "Owner", "Price"]
+        assert (len(rows), {row[2] for row in rows[1:]}) == (1081, {"ada"})
+        assert found.headers["groundhook-total"] == "1080"
+        # Another caller's address, another query, and no signature are the same: nothing.
+        changed = address.replace("note", "other", 1)
+        unsigned = address.replace("/rows/", "/rows/x", 1)
+        answers = [bob.get(address), ada.get(changed), ada.get(unsigned)]
+        assert [each.status_code for each in answers] == [404, 404, 404]
+        assert len({each.json()["detail"] for each in answers}) == 1
+        # A kept chat offers them again.
+        chat = ada.post("/api/chats", json={"assistant": "desk"}).json()["id"]
+        ada.post(f"/api/chats/{chat}/turns", json={"text": "list all notes"})
+        kept = ada.get(f"/api/chats/{chat}").json()["messages"][-1]["answer"]
+        assert kept["searches"][0]["tables"] == [table]
+
+
+async def test_a_client_of_mcp_reads_all_rows_that_its_own_search_offered(
+    app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def report(done: float, total: float | None, message: str) -> None: ...
+
+    async with open_host(app, environment={}) as host:
+        sources = McpSources(host=host, secret=Secret(host.app.state))
+        tools = McpTools(host=host, sources=sources, connector=True)
+        ada, bob = (McpCaller(identity=Identity(user_id=user)) for user in ("ada", "bob"))
+        asked = {"question": "list all notes", "assistant": "desk"}
+        answer = await tools.call("ask", asked, ada, report)
+        [(link, title)] = [
+            each for each in answer.links if each[0].startswith("groundhook://rows/")
+        ]
+        assert title == "All 1080 rows of Note (CSV)"
+        found = await tools.call("search", {"query": "list all notes"}, ada, report)
+        assert found.structured is not None
+        results = {each["title"]: each["id"] for each in found.structured["results"]}
+        id = results[title]
+        assert unquote(link).removeprefix("groundhook://") == id.replace(":", "/", 1)
+        whole = (await tools.call("fetch", {"id": id}, ada, report)).structured
+        assert whole is not None
+        rows = list(csv.reader(io.StringIO(whole["text"])))
+        assert (len(rows), whole["metadata"]["total"]) == (1081, 1080)
+        assert {row[2] for row in rows[1:]} == {"ada"}
+        assert (await tools.call("fetch", {"id": id}, bob, report)).failed
+        assert (
+            await tools.call("fetch", {"id": id.replace("note", "order", 1)}, ada, report)
+        ).failed
+        # A text for a model is bounded, and says how much of it there is.
+        monkeypatch.setattr(mcp_sources, "LONGEST_CSV", 500)
+        part = (await tools.call("fetch", {"id": id}, ada, report)).structured
+        assert part is not None
+        assert len(part["text"]) <= 500
+        assert 1 < part["metadata"]["rows"] < part["metadata"]["total"] == 1080
 
 
 HOSTILE = st.text(st.sampled_from(list("=+-@\t\r\n\"',;1e.＝ a\0")), max_size=12)

@@ -27,10 +27,9 @@ from groundhook.core.types.search import (
     SearchType,
     Table,
 )
-from groundhook.core.types.tables import with_account
+from groundhook.core.types.tables import MOST_SHOWN, table_parts, with_account
 from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
-from groundhook.host.llm.tables import MOST_ROWS, table_parts
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.merge import cut, pool
 from groundhook.host.testing.canned import CannedSource, canned_item
@@ -142,7 +141,7 @@ def table_rows(text: str) -> list[str]:
 async def test_a_reader_sees_twenty_groups_by_their_figure_and_the_true_total(app: Path) -> None:
     text = text_of(await turn(app, "how many airports per country"))
     rows = table_rows(text)
-    assert len(rows) == MOST_ROWS
+    assert len(rows) == MOST_SHOWN
     assert rows[0].split("|")[1:3] == [" Land 44 ", " 45                        "]
     assert [int(row.split("|")[2]) for row in rows] == list(range(45, 25, -1))
     assert f"20 of {COUNTRIES} rows are shown." in text
@@ -151,10 +150,10 @@ async def test_a_reader_sees_twenty_groups_by_their_figure_and_the_true_total(ap
 async def test_each_row_that_is_shown_is_cited_by_its_own_id(app: Path) -> None:
     events = await turn(app, "how many airports per country")
     (end,) = of(events, "stream_end")
-    assert [each.verdict for each in end.citations] == ["ok"] * MOST_ROWS
+    assert [each.verdict for each in end.citations] == ["ok"] * MOST_SHOWN
     markers = [row.rstrip(" |").rpartition("| ")[2] for row in table_rows(text_of(events))]
     assert markers == [each.marker for each in end.citations]
-    assert len(set(markers)) == MOST_ROWS
+    assert len(set(markers)) == MOST_SHOWN
 
 
 async def test_a_question_for_thirty_shows_thirty(app: Path) -> None:

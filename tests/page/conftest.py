@@ -126,6 +126,22 @@ FILES = {
         }
         """
     ),
+    "models/herb.mod.yao": json.dumps(
+        {
+            "name": "Herb",
+            "table": {"name": "herb"},
+            "columns": [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}],
+            "values": [{"id": n, "name": f"Herb {n}"} for n in range(1, 61)],
+        }
+    ),
+    "assistants/herbs/package.yao": json.dumps(
+        {
+            "name": "Herbs",
+            "connector": "extractive",
+            "db": {"models": ["herb"]},
+            "search": {"db": True},
+        }
+    ),
     "kb/notes.kb.yao": '{ "name": "Notes" }',
     "notes/tea <b>.md": (
         "# Tea <b>\n\nBlack tea takes boiling water and four minutes.\n\n"

@@ -158,6 +158,19 @@ def test_a_table_sorts_and_downloads_without_formulas(visit: Visit) -> None:
     assert "'=HYPERLINK(1)" in text
 
 
+def test_all_rows_of_a_table_that_is_shown_in_part_are_downloaded(visit: Visit) -> None:
+    visit.open("herbs")
+    visit.ask("list all herbs")
+    page = visit.page
+    assert page.locator("figure.table tbody tr").count() == 20
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download all 60 rows (CSV)").click()
+    text = Path(saved.value.path()).read_text(encoding="utf-8-sig")
+    assert len(text.splitlines()) == 61
+    page.reload()  # the kept chat offers them too
+    page.get_by_role("button", name="Download all 60 rows (CSV)").wait_for()
+
+
 def test_a_key_signs_in_and_a_wrong_one_is_told(visit: Visit) -> None:
     page = visit.page
     page.goto(f"{visit.url}/#a=tea")

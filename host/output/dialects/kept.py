@@ -285,6 +285,7 @@ def _search(search: KeptSearch, event: SearchFound | SearchComplete) -> KeptSear
         "duration_ms": event.duration_ms,
         "error": event.error,
         "provider": event.provider,
+        "tables": event.tables,
         "complete": True,
         **dict(event.account),
     }
@@ -311,6 +312,7 @@ def _search_events(search: KeptSearch) -> Iterator[Event]:
             duration_ms=search.duration_ms,
             error=search.error,
             provider=search.provider,
+            tables=search.tables,
             **dict(search.account),
         )
 

@@ -7,15 +7,26 @@ server's own page about it, which is read with the reader's identity.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from groundhook.core.types.attached import COLLECTION
-from groundhook.core.types.events import CitationSeen, Cited, Event, SearchFound, StreamEnd
+from groundhook.core.types.events import (
+    CitationSeen,
+    Cited,
+    Event,
+    SearchComplete,
+    SearchFound,
+    StreamEnd,
+)
 from groundhook.core.types.search import Item
 
 SOURCES = "/api/sources"
+LONGEST = 8000  # characters of an address
 _PAGE = re.compile(r"#page=(\d{1,6})$", re.ASCII)
+
+SignQuery = Callable[[str], str]  # the signature with which a reader gets all rows of a query
 
 _Addressed = TypeVar("_Addressed", Item, Cited)
 
@@ -40,15 +51,28 @@ def address(found: Item | Cited, public_url: str) -> str:
     return ""
 
 
+def csv_address(query: str, signature: str, public_url: str) -> str:
+    """Return the address of all rows of a query as CSV; "" for a query that is too long for one."""
+    found = f"{public_url.rstrip('/')}{SOURCES}/rows/{signature}?{urlencode({'query': query})}"
+    return found if len(found) <= LONGEST else ""
+
+
 def page_of(url: str) -> int:
     """Return the page that an address of a passage ends with; 0 for a document without pages."""
     page = _PAGE.search(url)
     return int(page[1]) if page else 0
 
 
-def placed(event: Event, public_url: str) -> Event:
-    """Return the event with the addresses of its items as clients see them."""
+def placed(event: Event, public_url: str, sign: SignQuery | None = None) -> Event:
+    """Return the event with the addresses of its items as clients see them, and with `sign` those
+    of its tables."""
     match event:
+        case SearchComplete() if event.tables and sign is not None:
+            tables = (
+                each.model_copy(update={"csv": csv_address(each.id, sign(each.id), public_url)})
+                for each in event.tables
+            )
+            return event.model_copy(update={"tables": tuple(tables)})
         case SearchFound():
             return _replace_item(event, item=_set_address(event.item, public_url))
         case CitationSeen() if event.item is not None:

@@ -25,11 +25,11 @@ from groundhook.host.config.introduction import first_assistant
 from groundhook.host.config.locales import texts_of
 from groundhook.host.config.tree import assistants as assistants_in
 from groundhook.host.config.variables import Values
-from groundhook.host.output.csv_text import csv_text
 from groundhook.host.output.dialects.native import readable
 from groundhook.host.server import request_body
 from groundhook.host.server.api import page_files
 from groundhook.host.server.api.openapi import openapi_document
+from groundhook.host.server.api.sources import csv_answer
 from groundhook.host.server.identity import sign_in_link
 from groundhook.host.server.identity.caller import of_key
 from groundhook.host.server.identity.client_addresses import is_loopback, network
@@ -274,13 +274,7 @@ async def _csv(call: Call, fields: Mapping[str, Any], assistant: str | None) -> 
     except SourceError as exc:
         log.warning("rows are not exported: %s", exc)
         raise Refused("storage", "the search failed") from exc
-    text = await to_thread.run_sync(csv_text, found.columns, found.rows)
-    headers = {
-        "content-disposition": 'attachment; filename="rows.csv"',
-        "groundhook-rows": str(len(found.rows)),
-        "groundhook-total": f"{'>=' if found.total_is == 'at_least' else ''}{found.total}",
-    }
-    return Response(text, media_type="text/csv", headers=headers)
+    return await csv_answer(found)
 
 
 async def explain(call: Call) -> Response:

@@ -9,13 +9,16 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from anyio import to_thread
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import HostError, IngestError, UnknownName, UsageError
+from groundhook.core.errors import HostError, IngestError, SourceError, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.search import Item
+from groundhook.core.types.tables import Exported
 from groundhook.core.unseen import clean
+from groundhook.host.output.csv_text import csv_text
 from groundhook.host.output.dialects.blocks import _Block, blocks_of_texts, plain_block
 from groundhook.host.output.dialects.places import page_of
 from groundhook.host.server.api.page_files import address
@@ -26,6 +29,7 @@ from groundhook.host.server.api.source_page import (
     record_page,
 )
 from groundhook.host.server.api.turns import wants_blocks
+from groundhook.host.server.problems import Refused
 from groundhook.host.server.reading import read_passages, read_record, record_title, shown_fields
 from groundhook.host.server.serving import Call
 from groundhook.host.turn.names import AssistantNames
@@ -99,6 +103,29 @@ async def record(call: Call) -> ASGIApp:
     if wants_blocks(call):
         body.update(title=title, fields=shown_fields(spec, found))
     return _json(body)
+
+
+async def rows(call: Call) -> Response:
+    """Return all rows of a table as CSV."""
+    query = call.request.query_params.get("query", "")
+    signature = call.request.path_params["signature"]
+    try:
+        found = await call.serving.tables.read(query, signature, call.caller.identity)
+    except SourceError as exc:
+        log.warning("rows are not exported: %s", exc)
+        raise Refused("storage", "the search failed") from exc
+    return await csv_answer(found)
+
+
+async def csv_answer(found: Exported) -> Response:
+    """Return exported rows as a CSV file; headers say how many there are."""
+    text = await to_thread.run_sync(csv_text, found.columns, found.rows)
+    headers = {
+        "content-disposition": 'attachment; filename="rows.csv"',
+        "groundhook-rows": str(len(found.rows)),
+        "groundhook-total": f"{'>=' if found.total_is == 'at_least' else ''}{found.total}",
+    }
+    return Response(text, media_type="text/csv", headers=headers)
 
 
 async def _blocks(call: Call, collection: str, items: Sequence[Item]) -> list[list[_Block]]:

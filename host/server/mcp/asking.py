@@ -6,7 +6,7 @@ the client can show a form. Knows no SDK.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -28,12 +28,14 @@ from groundhook.core.types.events import (
     Text,
     ToolStart,
 )
+from groundhook.core.types.search import LongTable
 from groundhook.host.app.host import Host
 from groundhook.host.output.dialects import fold, native
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.search.citations import index
 from groundhook.host.server.mcp.caller import McpCaller
+from groundhook.host.server.mcp.sources import whole_title
 from groundhook.host.server.mcp.values import (
     RESOURCES,
     FormAnswer,
@@ -58,11 +60,13 @@ class AskedTurn:
     caller: McpCaller
     report: ReportProgress
     public_url: str
+    rows_id: Callable[[str, McpCaller], str]
     given: FormAnswer | None = None
     can_show: bool = False
     _steps: int = 0
     _found: int = 0
     _writes: bool = False
+    _tables: tuple[LongTable, ...] = ()
     _cited: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     async def answer(self) -> McpAnswer:
@@ -83,6 +87,8 @@ class AskedTurn:
                 gathered, _ = whole.step(gathered, seen)
                 sent, pieces = chat.step(sent, seen)
                 text += _content(pieces)
+                if isinstance(seen, SearchComplete):
+                    self._tables += seen.tables
                 if isinstance(seen, CitationSeen) and seen.item is not None:
                     _, number = sent.numbers.with_item(seen.item)
                     link = _link(index.cited(seen.marker, seen.verdict, seen.item))
@@ -97,7 +103,7 @@ class AskedTurn:
         return McpAnswer(
             text=text,
             structured=answer.model_dump(mode="json"),
-            links=[(link, name) for link, name in self._cited.values() if link],
+            links=[*((link, name) for link, name in self._cited.values() if link), *self._whole()],
         )
 
     async def _turn(self) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
@@ -162,6 +168,13 @@ class AskedTurn:
         if words:
             self._steps += 1
             await self.report(self._steps, None, words)
+
+    def _whole(self) -> Iterator[tuple[str, str]]:
+        """Yield the links to all rows of the tables of which the answer shows a part."""
+        for table in dict.fromkeys(self._tables):
+            if id := self.rows_id(table.id, self.caller):
+                kind, _, rest = id.partition(":")
+                yield f"{RESOURCES}{kind}/{quote(rest)}", whole_title(table)
 
     def _words(self, event: Event) -> str:
         """Return the words for a step, or ""."""

@@ -1,11 +1,12 @@
 """Finds and reads the sources of an app for MCP clients: documents, records and pages of the web.
 Knows no SDK. The ids of sources:
 
-    kb:<collection>/<document>    db:<model>/<primary key>    web:<signature>/<address>
+    kb:<collection>/<document>    db:<model>/<primary key>
+    web:<signature>/<address>     rows:<signature>/<query of a table>
 
-An id is resolved anew with the identity of its caller, so it gives no access by itself. A page is
-read only for the caller to whom a search returned it, which the signature in its id proves, and
-through the guarded client. So the server cannot be used as an open proxy.
+An id is resolved anew with the identity of its caller, so it gives no access by itself. A page or
+all rows of a table are read only for the caller to whom a search returned them, which the signature
+in the id proves, a page through the guarded client. So the server cannot be used as an open proxy.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.tool_ports import Collections
 from groundhook.core.types.collection_queries import CollectionMatch, CollectionQuery
-from groundhook.core.types.search import Item, SearchResult, SearchType
+from groundhook.core.types.search import Item, LongTable, SearchResult, SearchType
+from groundhook.core.types.tables import Exported, long_tables
 from groundhook.core.unseen import clean
 from groundhook.host.app.host import Host
+from groundhook.host.output.csv_text import csv_text
 from groundhook.host.output.dialects.places import address
 from groundhook.host.search.searcher import run_all
 from groundhook.host.server.identity.secret import Secret
@@ -48,6 +51,7 @@ from groundhook.host.server.mcp.values import (
     FoundSource,
 )
 from groundhook.host.server.reading import read_record, reading_scope, record_title, shown_fields
+from groundhook.host.server.whole_tables import WholeTables
 
 log = logging.getLogger("groundhook.server")
 
@@ -55,6 +59,7 @@ PAGE = 100  # resources of one listing
 _AT_ONCE = 4  # sources that are read at a time
 _LONGEST_CURSOR = 2 * LONGEST_ID  # characters, of which JSON escapes some
 _PURPOSE = "mcp-web"  # of signatures
+LONGEST_CSV = 200_000  # characters of all rows of a table
 
 
 class Unavailable(SourceError):
@@ -101,6 +106,11 @@ class McpSources:
                     title = clean(item.title) or id
                     url = self._linked(item)
                     found.append((item.score, FoundSource(id=id, title=title, url=url)))
+            best_score = max((item.score for item in answer.items), default=0.0)
+            for table in long_tables(answer.items):
+                if id := self.rows_id(table.id, caller):
+                    whole = FoundSource(id=id, title=whole_title(table), url="")
+                    found.append((best_score, whole))
         if failed and not found:
             raise Unavailable("; ".join(dict.fromkeys(failed)))
         best: dict[str, FoundSource] = {}
@@ -216,6 +226,8 @@ class McpSources:
             return await self._record(id, place, name, caller)
         if kind == "web":
             return await self._page(id, place, name, caller)
+        if kind == "rows":
+            return await self._rows(id, place, name, caller)
         raise _missing("document", id)
 
     async def fetch_all(
@@ -281,6 +293,15 @@ class McpSources:
             metadata=record,
         )
 
+    async def _rows(
+        self, id: str, signature: str, query: str, caller: McpCaller
+    ) -> FetchedDocument:
+        try:
+            found = await self._tables.read(query, signature, caller.identity)
+        except UnknownName as exc:
+            raise _missing("table", id) from exc
+        return await anyio.to_thread.run_sync(_csv_document, id, found)
+
     async def _page(
         self, id: str, signature: str, address: str, caller: McpCaller
     ) -> FetchedDocument:
@@ -338,6 +359,15 @@ class McpSources:
             return ""
         return id if len(id) <= LONGEST_ID else ""
 
+    def rows_id(self, query: str, caller: McpCaller) -> str:
+        """Return the id of all rows of a table for a caller; "" for a query that is too long."""
+        id = f"rows:{self._tables.signature(query, caller.identity)}/{query}"
+        return id if len(id) <= LONGEST_ID else ""
+
+    @property
+    def _tables(self) -> WholeTables:
+        return WholeTables(self.host, self.secret)
+
     def _result(self, match: CollectionMatch) -> FoundSource:
         item = Item(type="kb", url=match.url, collection=match.collection, document_id=match.id)
         return FoundSource(
@@ -355,6 +385,26 @@ class McpSources:
 
 def _drop_text(passage: FoundPassage) -> FoundSource:
     return FoundSource(id=passage.id, title=passage.title, url=passage.url)
+
+
+def whole_title(table: LongTable) -> str:
+    """Return the title of all rows of a table."""
+    least = "at least " if table.total_is == "at_least" else ""
+    return f"All {least}{table.total} rows of {clean(table.name)} (CSV)"
+
+
+def _csv_document(id: str, found: Exported) -> FetchedDocument:
+    """Return rows as CSV, as many as a model may read."""
+    rows = len(found.rows)
+    while len(text := csv_text(found.columns, found.rows[:rows])) > LONGEST_CSV and rows > 1:
+        rows = max(1, min(rows - 1, rows * LONGEST_CSV // len(text)))
+    return FetchedDocument(
+        id=id,
+        title=f"{rows} of {found.total} rows",
+        text=text,
+        url="",
+        metadata={"rows": rows, "total": found.total, "total_is": found.total_is},
+    )
 
 
 def _offer(address: str, caller: McpCaller) -> str:

@@ -283,6 +283,7 @@ class McpTools:
             caller=caller,
             report=report,
             public_url=self.sources.public_url,
+            rows_id=self.sources.rows_id,
             given=given,
             can_show=can_show,
         )

@@ -23,6 +23,7 @@ import { certainty } from "./turn.js";
  * @property {(turn: Turn) => void} edit
  * @property {(turn: Turn) => boolean} last whether nothing follows it
  * @property {(turn: Turn, approved: boolean, answer?: string) => void} decide about the calls that wait
+ * @property {(table: import("./types.d.ts").LongTable) => Promise<void>} download all rows of a table
  * @property {(id: string) => void} show the branch of a message
  * @property {(turn: Turn, rating: number, comment: string) => Promise<void>} rate
  * @property {((turn: Turn, marker?: string) => void) | null} why
@@ -62,7 +63,7 @@ export class AnswerView {
     this.#draw(this.lanes, [turn.searches, turn.state, turn.blocks.length > 0], () => this.#lanes());
     this.#draw(this.before, [turn.reasoning.length, turn.tools, turn.messages], () => this.#before());
     this.#prose();
-    this.#draw(this.after, [turn.troubles, turn.state, turn.end?.finish_reason, turn.searches.map((each) => each.readings), turn.pending, this.owner.last(turn), busy], () => this.#after());
+    this.#draw(this.after, [turn.troubles, turn.state, turn.end?.finish_reason, turn.searches.map((each) => [each.readings, each.tables]), turn.pending, this.owner.last(turn), busy], () => this.#after());
     this.#draw(this.foot, [turn.state, turn.end?.timings, turn.messageId, turn.siblings, turn.feedback, busy], () => this.#foot());
   }
 
@@ -206,9 +207,29 @@ export class AnswerView {
             h("button", { type: "button", dir: "auto", disabled: owner.busy, onclick: () => owner.ask(each.read_as) }, `${each.read_as}${each.total === null ? "" : ` (${each.total})`}`),
           ),
         ),
+      ...turn.searches.flatMap((each) => (each.tables ?? []).flatMap((table) => (table.csv ? [this.#whole(table)] : []))),
       turn.pending.length > 0 && this.#pending(),
       again && h("button", { type: "button", class: "quiet", onclick: () => owner.again(turn) }, "Try again"),
     ];
+  }
+
+  /**
+   * All rows of a table of which the answer shows a part.
+   * @param {import("./types.d.ts").LongTable} table
+   */
+  #whole(table) {
+    const state = h("span", { class: "note", role: "status" });
+    const least = table.total_is === "at_least" ? "at least " : "";
+    const download = h("button", { type: "button", class: "quiet" }, `Download all ${least}${count(table.total, "row")} (CSV)`);
+    download.addEventListener("click", async () => {
+      state.textContent = "";
+      try {
+        await this.owner.download(table);
+      } catch (error) {
+        state.textContent = error instanceof Error ? sentence(error.message) : String(error);
+      }
+    });
+    return h("p", { class: "whole" }, h("bdi", { class: "note" }, table.name), " ", download, " ", state);
   }
 
   /** The calls that wait, and what can be decided about them. */

@@ -10,6 +10,7 @@ import { Composer } from "./composer.js";
 import { safeAddress, h, icon, sheets } from "./dom.js";
 import { Files, filesOf } from "./files.js";
 import { openSource } from "./source.js";
+import { save } from "./table.js";
 import { newTurn, step, turnsOf } from "./turn.js";
 
 /** @typedef {import("./types.d.ts").Turn} Turn */
@@ -566,6 +567,7 @@ export class GroundhookChat extends HTMLElement {
       edit: (turn) => this.#edit(turn),
       last: (turn) => this.turns.at(-1) === turn,
       decide: (turn, approved, answer) => void this.#decide(turn, approved, answer),
+      download: (table) => this.#download(table),
       show: (id) => void this.#branch(id),
       rate: (turn, rating, comment) => this.#rate(turn, rating, comment),
       why: this.authors ? (turn, marker = "") => void this.#tell("why", { turn, marker }) : null,
@@ -593,6 +595,16 @@ export class GroundhookChat extends HTMLElement {
     if (!item || !this.#tell("citation", { marker, verdict, item })) return;
     if (item.url.startsWith(this.server.address("/api/sources/"))) void openSource(this.shadow, this.server, item);
     else if (safeAddress(item.url)) window.open(item.url, "_blank", "noopener,noreferrer");
+  }
+
+  /**
+   * Save all rows of a table. Throws Problem.
+   * @param {import("./types.d.ts").LongTable} table
+   */
+  async #download(table) {
+    const { pathname, search } = new URL(table.csv, location.href);
+    const answer = await this.server.send("GET", pathname + search, { headers: { accept: "text/csv" } });
+    save(await answer.text(), "rows.csv");
   }
 
   /**

@@ -58,6 +58,16 @@ export interface Search {
   read_as?: string;
   unread?: string[];
   readings?: { read_as: string; total: number | null }[];
+  tables?: LongTable[];
+}
+
+export interface LongTable {
+  id: string;
+  name: string;
+  rows: number;
+  total: number;
+  total_is: string;
+  csv: string;
 }
 
 export interface Attached {

@@ -1,0 +1,88 @@
+"""Nobody has a query run that a search did not return to them: not all rows of a table, and not a
+reading that somebody else was named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groundhook import open_host
+from groundhook.core.errors import UnknownName
+from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.turn import Identity
+from groundhook.handlers.db.database import open_database
+from groundhook.host.server.identity.secret import Secret
+from groundhook.host.server.whole_tables import WholeTables
+from tests.conftest import MakeApp
+from tests.db.conftest import Shop
+
+ANN, BOB = Identity(user_id="ann", tenant_id="acme"), Identity(user_id="bob", tenant_id="zeta")
+
+
+def model(id: str, column: str, *, owned: bool = False) -> dict[str, object]:
+    rows = [
+        {"id": 1, column: "Iron Maiden", "owner": "ann"},
+        {"id": 2, column: "Egg", "owner": "bob"},
+    ]
+    columns = [
+        {"name": "id", "type": "ID"},
+        *({"name": each, "type": "string"} for each in (column, "owner")),
+    ]
+    option = {"permission": {"user": "owner"}} if owned else {}
+    named = {"name": id.title(), "table": {"name": f"attack_{id}"}}
+    return {**named, "columns": columns, "option": option, "values": rows}
+
+
+async def test_all_rows_of_a_table_are_for_the_caller_whose_search_returned_a_part(
+    make_app: MakeApp,
+) -> None:
+    app = make_app(
+        {
+            "agent/agent.yml": "",
+            "models/note.mod.yao": json.dumps(model("note", "title", owned=True)),
+        }
+    )
+    async with open_host(app, environment={}) as host:
+        await host.database.load()
+        tables = WholeTables(host, Secret(host.app.state))
+        query = '{"model": "note", "select": ["title"]}'
+        signature = tables.signature(query, ANN)
+        assert (await tables.read(query, signature, ANN)).rows == (("Iron Maiden",),)
+        others = query.replace("title", "owner")
+        refused = []
+        for asked, signed, identity in (
+            (query, signature, BOB),
+            (query, signature, Identity()),
+            (others, signature, ANN),
+            (query, "", ANN),
+            (query, Secret(host.app.state).signature("mcp-web", query), ANN),
+            # Signed, and none of a search: no query, an unknown model, no identity.
+            ("{", tables.signature("{", ANN), ANN),
+            ('{"model": "x"}', tables.signature('{"model": "x"}', ANN), ANN),
+            (query, tables.signature(query, Identity()), Identity()),
+        ):
+            with pytest.raises(UnknownName) as error:
+                await tables.read(asked, signed, identity)
+            refused.append(str(error.value))
+        assert len(set(refused)) == 1
+
+
+async def test_the_sentence_of_a_reading_chooses_nothing_for_another_identity(
+    tmp_path: Path,
+) -> None:
+    models = {
+        id: ModelSpec.model_validate({"id": id, **model(id, column, owned=True)})
+        for id, column in (("album", "title"), ("artist", "name"))
+    }
+    url = f"sqlite:///{tmp_path}/attack.sqlite"
+    async with open_database(url, 60_000, models) as database:
+        await database.load()
+        shop = Shop(database, url)
+        asked = await shop.search("Iron Maiden", *models, identity=ANN)
+        sentence = asked.account.readings[0].read_as
+        mine = await shop.search(sentence, *models, identity=ANN)
+        theirs = await shop.search(sentence, *models, identity=BOB)
+    assert (mine.total, mine.account.certainty) == (1, "sure")
+    assert (theirs.items, theirs.account.certainty, theirs.account.read_as) == ((), "none", "")
