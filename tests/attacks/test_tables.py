@@ -44,9 +44,10 @@ async def test_all_rows_of_a_table_are_for_the_caller_whose_search_returned_a_pa
             "models/note.mod.yao": json.dumps(model("note", "title", owned=True)),
         }
     )
+    day = 20_000
     async with open_host(app, environment={}) as host:
         await host.database.load()
-        tables = WholeTables(host, Secret(host.app.state))
+        tables = WholeTables(host, Secret(host.app.state), lambda: day * 86_400.0)
         query = '{"model": "note", "select": ["title"]}'
         signature = tables.signature(query, ANN)
         assert (await tables.read(query, signature, ANN)).rows == (("Iron Maiden",),)
@@ -66,6 +67,12 @@ async def test_all_rows_of_a_table_are_for_the_caller_whose_search_returned_a_pa
             with pytest.raises(UnknownName) as error:
                 await tables.read(asked, signed, identity)
             refused.append(str(error.value))
+        day += 1
+        assert (await tables.read(query, signature, ANN)).total == 1
+        day += 1  # the end of the address
+        with pytest.raises(UnknownName) as error:
+            await tables.read(query, signature, ANN)
+        refused.append(str(error.value))
         assert len(set(refused)) == 1
 
 

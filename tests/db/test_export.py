@@ -151,7 +151,9 @@ def _read_over_http(app: Path) -> None:
         chat = ada.post("/api/chats", json={"assistant": "desk"}).json()["id"]
         ada.post(f"/api/chats/{chat}/turns", json={"text": "list all notes"})
         kept = ada.get(f"/api/chats/{chat}").json()["messages"][-1]["answer"]
-        assert kept["searches"][0]["tables"] == [table]
+        [again] = kept["searches"][0]["tables"]
+        assert again == {**table, "csv": again["csv"]}
+        assert ada.get(again["csv"]).text == found.text
 
 
 async def test_a_client_of_mcp_reads_all_rows_that_its_own_search_offered(

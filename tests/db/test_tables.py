@@ -27,9 +27,10 @@ from groundhook.core.types.search import (
     SearchType,
     Table,
 )
-from groundhook.core.types.tables import MOST_SHOWN, table_parts, with_account
+from groundhook.core.types.tables import MOST_SHOWN, with_account
 from groundhook.core.types.turn import Identity
 from groundhook.host.llm.scripted import ScriptedConnector
+from groundhook.host.llm.tables import table_parts
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.merge import cut, pool
 from groundhook.host.testing.canned import CannedSource, canned_item
