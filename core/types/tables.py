@@ -10,6 +10,12 @@ from typing import Any
 from groundhook.core.types.search import Item, LongTable, SearchAccount, Table, TotalIs
 
 MOST_SHOWN = 20  # rows of a table in an answer without a model
+MOST_NAMED = 200  # of one of which the question named the number
+
+
+def most_shown(table: Table) -> int:
+    """Return how many rows of a table an answer without a model shows at most."""
+    return MOST_NAMED if table.whole else MOST_SHOWN
 
 
 def tables_of(items: Iterable[Item]) -> Iterator[tuple[Table | None, list[Item]]]:
@@ -34,7 +40,7 @@ def long_tables(items: Iterable[Item]) -> tuple[LongTable, ...]:
             total_is=table.total_is,
         )
         for table, rows in tables_of(items)
-        if table is not None and table.total > min(len(rows), MOST_SHOWN)
+        if table is not None and table.total > min(len(rows), most_shown(table))
     )
 
 

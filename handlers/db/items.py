@@ -79,7 +79,8 @@ def tabulated(
     """Return the items of a query, one for each of its rows, as the rows of one table. `total`
     counts all rows, or `at_least` as many; `whole`: the question asks for as many as there are."""
     names, cells = (_figure_cells if dsl.computed else _record_cells)(rows, dsl, teller)
-    query = {key: value for key, value in dsl.wire().items() if key != "limit"}
+    # The limit of a question is a part of it; one of the search is not.
+    query = {key: value for key, value in dsl.wire().items() if whole or key != "limit"}
     table = Table(
         id=json.dumps(query, sort_keys=True, ensure_ascii=False),
         name=teller.schemas[dsl.model].name,

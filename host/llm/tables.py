@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from groundhook.core.language.phrases import phrases
 from groundhook.core.types.search import Item, Table
-from groundhook.core.types.tables import MOST_SHOWN, in_line
+from groundhook.core.types.tables import in_line, most_shown
 
-MOST_NAMED = 200  # rows of a table of which the question named the number
 MOST_COLUMNS = 10
 LONGEST_CELL = 120  # characters
 WIDEST = 40  # up to this width, cells are padded so that columns are aligned as plain text
@@ -26,7 +25,7 @@ def table_parts(table: Table, rows: Sequence[Item], question: str) -> Iterator[s
     """Yield the parts of an answer for one table: its name, its rows, and sentences."""
     say = phrases("rows", question)
     yield f"**{escaped(in_line(table.account.read_as or table.name))}**"
-    shown = rows[: MOST_NAMED if table.whole else MOST_SHOWN]
+    shown = rows[: most_shown(table)]
     yield "\n".join(_lines(table, shown))
     if len(shown) < table.total:
         key = "at least" if table.total_is == "at_least" else "more"

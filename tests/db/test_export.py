@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from groundhook import open_host
 from groundhook.core.errors import SourceError, UsageError
+from groundhook.core.types.tables import long_tables
 from groundhook.core.types.turn import Identity
 from groundhook.host.output.csv_text import csv_text
 from groundhook.host.server.identity.keys import make_key
@@ -26,6 +27,7 @@ from groundhook.host.server.mcp import sources as mcp_sources
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.sources import McpSources
 from groundhook.host.server.mcp.tools import McpTools
+from groundhook.host.server.whole_tables import WholeTables
 from tests.conftest import MakeApp
 from tests.parts.command import run_command
 from tests.server.conftest import serving, settings
@@ -154,6 +156,17 @@ def _read_over_http(app: Path) -> None:
         [again] = kept["searches"][0]["tables"]
         assert again == {**table, "csv": again["csv"]}
         assert ada.get(again["csv"]).text == found.text
+
+
+async def test_all_rows_of_a_question_for_a_number_of_rows_are_that_number(app: Path) -> None:
+    ada = Identity(user_id="ada")
+    async with open_host(app, environment={}) as host:
+        asked = {"type": "db", "query": "top 220 notes by price", "limit": 300}
+        found = await host.search(asked, identity=ada, assistant="desk")
+        [table] = long_tables(found.items)
+        tables = WholeTables(host, Secret(host.app.state))
+        whole = await tables.read(table.id, tables.signature(table.id, ada), ada)
+    assert (table.total, len(whole.rows)) == (220, 220)
 
 
 async def test_a_client_of_mcp_reads_all_rows_that_its_own_search_offered(

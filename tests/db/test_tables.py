@@ -158,9 +158,11 @@ async def test_each_row_that_is_shown_is_cited_by_its_own_id(app: Path) -> None:
 
 
 async def test_a_question_for_thirty_shows_thirty(app: Path) -> None:
-    text = text_of(await turn(app, "top 30 airports by altitude"))
-    assert len(table_rows(text)) == 30
-    assert "are shown" not in text
+    events = await turn(app, "top 30 airports by altitude")
+    assert len(table_rows(text_of(events))) == 30
+    assert "are shown" not in text_of(events)
+    [found] = of(events, "search_complete")
+    assert found.tables == ()
 
 
 async def test_the_sentence_about_the_rest_is_in_the_language_of_the_question(app: Path) -> None:

@@ -7,11 +7,8 @@ from groundhook.core.types.chats import Feedback
 from groundhook.host.output.dialects.native import Answer
 from groundhook.host.server.api import ag_ui as ag_ui_api
 from groundhook.host.server.api import chats as chat_api
-from groundhook.host.server.api import embeddings as embeddings_api
 from groundhook.host.server.api import mcp as mcp_api
 from groundhook.host.server.api import meta as meta_api
-from groundhook.host.server.api import openai as openai_api
-from groundhook.host.server.api import responses as responses_api
 from groundhook.host.server.api import sources as sources_api
 from groundhook.host.server.api import tools as tool_api
 from groundhook.host.server.api import turns as turn_api
@@ -25,10 +22,8 @@ from groundhook.host.server.api.chats import (
     DecisionRequest,
     NewChat,
 )
-from groundhook.host.server.api.embeddings import EmbeddingsRequest
 from groundhook.host.server.api.meta import AssistantInfo, SearchAsk, SignInRequest
-from groundhook.host.server.api.openai import ChatRequest
-from groundhook.host.server.api.responses import ResponseRequest
+from groundhook.host.server.api.openai_table import OPENAI_ENDPOINTS
 from groundhook.host.server.api.ui_chat import UIChatRequest
 from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.serving import Endpoint
@@ -425,79 +420,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Where clients of the MCP server sign in (RFC 9728).",
         open=True,
     ),
-    Endpoint(
-        method="GET",
-        path="/v1/models",
-        handler=openai_api.models,
-        part="openai",
-        about="The assistants, as OpenAI lists models.",
-        scope="chat",
-        shape="openai",
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/models/{model:path}",
-        handler=openai_api.model,
-        part="openai",
-        about="One assistant, as a model.",
-        scope="chat",
-        shape="openai",
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/chat/completions",
-        handler=openai_api.chat_completions,
-        part="openai",
-        about="A turn as OpenAI's chat completion, streamed or whole.",
-        scope="chat",
-        shape="openai",
-        body=ChatRequest,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/responses",
-        handler=responses_api.create,
-        part="openai",
-        about="A turn as OpenAI's response, streamed or whole.",
-        scope="chat",
-        shape="openai",
-        body=ResponseRequest,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/responses/{response}",
-        handler=responses_api.retrieve,
-        part="openai",
-        about="A response by its id, as far as it is.",
-        scope="chat",
-        shape="openai",
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/responses/{response}/cancel",
-        handler=responses_api.cancel,
-        part="openai",
-        about="Stop a response; its text so far remains.",
-        scope="chat",
-        shape="openai",
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/embeddings",
-        handler=embeddings_api.embeddings,
-        part="openai",
-        about="Vectors of texts, by the app's embedding model.",
-        scope="search",
-        shape="openai",
-        body=EmbeddingsRequest,
-    ),
-    Endpoint(
-        method="POST",
-        path="/v1/completions",
-        handler=embeddings_api.completions,
-        part="openai",
-        about="Refused: assistants answer chats, at `/v1/chat/completions`.",
-        scope="chat",
-        shape="openai",
-    ),
+    *OPENAI_ENDPOINTS,
 )

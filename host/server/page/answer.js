@@ -8,6 +8,8 @@ import { fileList } from "./files.js";
 import { hookMessage } from "./messages.js";
 import { certainty } from "./turn.js";
 
+const MOST_EXPORTED = 10_000; // rows that the server sends of one table
+
 /** @typedef {import("./types.d.ts").Turn} Turn */
 /** @typedef {import("./types.d.ts").Search} Search */
 /** @typedef {import("./types.d.ts").Item} Item */
@@ -219,8 +221,9 @@ export class AnswerView {
    */
   #whole(table) {
     const state = h("span", { class: "note", role: "status" });
-    const least = table.total_is === "at_least" ? "at least " : "";
-    const download = h("button", { type: "button", class: "quiet" }, `Download all ${least}${count(table.total, "row")} (CSV)`);
+    const total = `${table.total_is === "at_least" ? "at least " : ""}${count(table.total, "row")}`;
+    const what = table.total > MOST_EXPORTED ? `${MOST_EXPORTED.toLocaleString()} of ${total}` : `all ${total}`;
+    const download = h("button", { type: "button", class: "quiet" }, `Download ${what} (CSV)`);
     download.addEventListener("click", async () => {
       state.textContent = "";
       try {
