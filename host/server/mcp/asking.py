@@ -82,13 +82,13 @@ class AskedTurn:
                 seen = reduced(event)
                 if seen is None:
                     continue
-                if isinstance(seen, SearchComplete) and (form := self._readings(seen)):
-                    return McpAnswer(text=form.message, form=form)
+                if isinstance(seen, SearchComplete):
+                    self._tables += seen.tables
+                    if form := self._readings(seen):
+                        return McpAnswer(text=form.message, form=form)
                 gathered, _ = whole.step(gathered, seen)
                 sent, pieces = chat.step(sent, seen)
                 text += _content(pieces)
-                if isinstance(seen, SearchComplete):
-                    self._tables += seen.tables
                 if isinstance(seen, CitationSeen) and seen.item is not None:
                     _, number = sent.numbers.with_item(seen.item)
                     link = _link(index.cited(seen.marker, seen.verdict, seen.item))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -101,22 +101,26 @@ class McpSources:
                 failed.append(f"the search of type {answer.type} failed")
             elif answer.explanation:
                 notes.append(answer.explanation)
-            for item in answer.items:
-                if id := self._id(item, caller):
-                    title = clean(item.title) or id
-                    url = self._linked(item)
-                    found.append((item.score, FoundSource(id=id, title=title, url=url)))
-            best_score = max((item.score for item in answer.items), default=0.0)
-            for table in long_tables(answer.items):
-                if id := self.rows_id(table.id, caller):
-                    whole = FoundSource(id=id, title=whole_title(table), url="")
-                    found.append((best_score, whole))
+            found += self._found_in(answer, caller)
         if failed and not found:
             raise Unavailable("; ".join(dict.fromkeys(failed)))
         best: dict[str, FoundSource] = {}
         for _, result in sorted(found, key=lambda pair: -pair[0]):
             best.setdefault(result.id, result)
         return list(best.values())[:MOST_RESULTS], list(dict.fromkeys([*failed, *notes]))
+
+    def _found_in(
+        self, answer: SearchResult, caller: McpCaller
+    ) -> Iterator[tuple[float, FoundSource]]:
+        """Yield the items of a result, and all rows of its long tables, each with its score."""
+        for item in answer.items:
+            if id := self._id(item, caller):
+                title = clean(item.title) or id
+                yield item.score, FoundSource(id=id, title=title, url=self._linked(item))
+        best = max((item.score for item in answer.items), default=0.0)
+        for table in long_tables(answer.items):
+            if id := self.rows_id(table.id, caller):
+                yield best, FoundSource(id=id, title=whole_title(table), url="")
 
     async def passages(
         self,
