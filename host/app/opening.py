@@ -44,7 +44,7 @@ from groundhook.core.types.attached import AttachedReader
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.types.search import SearchType
 from groundhook.core.types.tools import Tool
-from groundhook.handlers.kb.reading.html import markdown_of
+from groundhook.handlers.kb.reading.html_markdown import markdown_of
 from groundhook.hooks.first_use import open_on_first_use
 from groundhook.host.app.builtins import BUILTIN, declared_embedders
 from groundhook.host.app.connectors import Connectors

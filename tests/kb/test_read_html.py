@@ -60,7 +60,8 @@ def test_cells_that_span_very_many_rows_and_columns_stay_small() -> None:
         ('<input type="checkbox" checked>paid', "[x] paid"),
         ("soft&shy;ware", "software"),
         ("pass *args; 2 * 3 * 4", "pass *args; 2 * 3 * 4"),
-        ("a *b* c", r"a \*b\* c"),
+        ("a *b* c", "a *b* c"),
+        (r"C:\*.txt, 5\* and \alpha", r"C:\*.txt, 5\* and \alpha"),
     ],
 )
 def test_a_part_of_a_line_is_written_as_text(written: str, read_as: str) -> None:
@@ -108,9 +109,60 @@ def test_a_paragraph_that_begins_like_a_list_or_a_heading_is_a_paragraph() -> No
     assert document.title == "a"
 
 
-def test_lists_of_links_beside_the_text_are_no_text() -> None:
-    text = page(
-        '<div class="sidebar"><ul><li><a href="1">One</a><li><a href="2">Two</a></ul></div>'
-        "<p>Words.</p>"
-    ).text
-    assert text.strip() == "Words."
+def test_characters_that_markdown_would_read_stand_as_they_are() -> None:
+    document = page(
+        "<p>1986. A great year.</p><p># no heading</p><p>Notes<br>=====<br>- New: *a* and"
+        " *b*<br>~~~~<br>More.</p>"
+    )
+    assert not set("\\=~") & set(document.text)
+    assert {block.kind for block in document.blocks} == {"paragraph"}
+    assert [" ".join(line.split()) for line in document.text.splitlines() if line.strip()] == [
+        "1986. A great year.",
+        "# no heading",
+        "Notes",
+        "- New: *a* and *b*",
+        "More.",
+    ]
+
+
+def test_a_block_ends_a_paragraph_that_is_open() -> None:
+    document = page("<p>Intro:<ul><li># one<li>two</ul><p>Then<h2>Fees</h2><p>x<pre>* y</pre>")
+    assert [block.kind for block in document.blocks] == [
+        *("paragraph", "list", "paragraph", "heading", "paragraph", "code")
+    ]
+
+
+def test_terms_and_their_definitions_are_paragraphs() -> None:
+    document = page(
+        "<dl><dt><code>--leak-check</code></dt><dd><p>Searches for leaks.</p><p>By default:</p>"
+        "<pre>summary</pre></dd></dl>"
+    )
+    assert [
+        (block.kind, document.text[block.start : block.end].strip()) for block in document.blocks
+    ] == [
+        ("paragraph", "**`--leak-check`**"),
+        ("paragraph", "Searches for leaks."),
+        ("paragraph", "By default:"),
+        ("code", "```\nsummary\n```"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        '<table summary="Navigation header"><tr><td><a accesskey="p" href="1">Prev</a><td>The'
+        ' manual<td><a accesskey="n" href="2">Next</a></table>',
+        '<div class="toc"><p><b>Table of Contents</b></p><dl><dt><a href="#1">Introduction to it'
+        '</a></dt><dd><dl><dt><a href="#2">Getting it</a></dt></dl></dd></dl></div>',
+        '<ul><li><a href="a">A</a><li><a class="active" href="b">B</a><li><a href="c">C</a></ul>',
+        '<div id="left-sidebar"><ul><li><a href="1">One</a><li><a href="2">Two</a></ul></div>',
+    ],
+)
+def test_what_only_moves_a_reader_about_is_no_text(links: str) -> None:
+    words = "<p>The words of the page, which are longer than its links by far.</p>"
+    assert page(links + words).text == page(words).text
+
+
+def test_a_page_that_is_only_contents_keeps_them() -> None:
+    text = page('<h1>Manual</h1><div class="toc"><ul><li><a href="a.html">Fees and taxes</a></ul>')
+    assert "Fees and taxes" in text.text

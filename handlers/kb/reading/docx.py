@@ -17,7 +17,7 @@ from groundhook.core.extras import extra
 from groundhook.core.types.documents import Document
 from groundhook.handlers.kb.reading.docx_parts import prepare_docx
 from groundhook.handlers.kb.reading.hidden import hidden_words
-from groundhook.handlers.kb.reading.html import markdown_of, parse_html
+from groundhook.handlers.kb.reading.html_markdown import markdown_of, parse_html
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import stem
 

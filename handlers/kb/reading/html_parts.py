@@ -1,5 +1,5 @@
 """Parts of a page that Markdown has no form for: cells that span rows, superscripts, formulas, the
-words of pictures, boxes with headings of their own, and what only moves a reader about."""
+words of pictures, boxes with headings of their own."""
 
 from __future__ import annotations
 
@@ -11,34 +11,17 @@ from groundhook.core.readers.superscripts import superscript_text
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
-LONGEST_ALT = 300  # characters
+LONGEST_ALT, LONGEST_TERM = 300, 100  # characters
 MOST_COLUMNS, MOST_COPIES = 100, 20_000  # that a cell spans, and that are made of cells of a page
 HEADINGS = [f"h{level}" for level in range(1, 7)]
+_INNER = [*HEADINGS, "blockquote", "div", "dl", "ol", "p", "pre", "table", "ul"]
 # Classes of elements that stand beside the text around them.
 BOXES = (
     *("admonition", "alert", "attention", "callout", "caution", "danger", "example", "hint"),
     *("important", "info", "infobox", "note", "sidebar", "tip", "warning"),
 )
-LINK_BARS = (
-    *("breadcrumb", "breadcrumbs", "navfooter", "navheader"),
-    *("pagination", "skip-link", "skip-nav", "skiplink"),
-)
-_SKIP = re.compile(
-    r"(skip|jump) (to|over)\b|zum (haupt)?inhalt\b|aller au contenu\b", re.IGNORECASE
-)
-_PERMALINKS = frozenset(("", "#", "¶", "§", "🔗", "\uf0c1"))
 _FILE = re.compile(r"\S+\.(?:avif|gif|jpe?g|png|svg|webp)", re.IGNORECASE)
 _OPERAND = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]|\([^()]*\)|√\w|")
-
-
-def remove_link_bars(soup: BeautifulSoup) -> None:
-    """Remove bars of links, links that skip them, and links of a heading to itself."""
-    for bar in soup.find_all(class_=LINK_BARS):
-        bar.decompose()
-    for link in soup.select('a[href^="#"]'):
-        text = link.get_text().strip()
-        if _SKIP.match(text) or (text in _PERMALINKS and not link.find("img")):
-            link.decompose()
 
 
 def name_icons(soup: BeautifulSoup) -> None:
@@ -62,6 +45,8 @@ def simplify(soup: BeautifulSoup) -> None:
         after = box.next_sibling
         space = "" if isinstance(after, str) and after[:1].isspace() else " "
         box.replace_with(("[x]" if box.has_attr("checked") else "[ ]") + space)
+    for listed in soup("dl"):
+        _write_terms(soup, listed)
     for formula in soup("math"):
         formula.replace_with(_formula(formula))
     for tag in soup("sup"):
@@ -91,6 +76,21 @@ def _tidy_rows(soup: BeautifulSoup, table: Tag) -> None:
         title.string = cells[0].get_text(" ", strip=True)
         table.insert_before(title)
         rows[0].extract()
+
+
+def _write_terms(soup: BeautifulSoup, listed: Tag) -> None:
+    """Write terms and their definitions as paragraphs, the terms in bold; Markdown has no form for
+    them."""
+    listed.name = "div"
+    for part in listed(["dt", "dd"]):
+        term = part.name == "dt" and not part.find(_INNER)
+        part.name = "p" if term else "div"
+        if term and 0 < len(part.get_text().strip()) <= LONGEST_TERM:
+            for bold in part(["b", "strong"]):
+                bold.unwrap()
+            bold = soup.new_tag("strong")
+            bold.extend(list(part.contents))
+            part.append(bold)
 
 
 def _write_raised(tag: Tag) -> None:

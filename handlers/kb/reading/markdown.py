@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from groundhook.core.types.documents import Block, BlockKind, Document
+from groundhook.core.types.documents import Block, BlockKind, Document, DocumentField
 from groundhook.handlers.kb.reading.dialects import plain_markdown
 from groundhook.handlers.kb.reading.front_matter import front_matter
+from groundhook.handlers.kb.reading.markdown_shown import show
 from groundhook.handlers.kb.reading.text import decode, paragraphs, stem
 
 if TYPE_CHECKING:
@@ -42,17 +43,38 @@ def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
         text = _remove_comments(text, begin)
     if front:
         text = text[:begin] + plain_markdown(text[begin:])
-    blocks = markdown_blocks(text, begin)
+    text, blocks = _shown(text, begin, front=front)
     headings = [block for block in blocks if block.kind == "heading" and block.name]
-    named = str(fields["title"].value) if fields.get("title") and fields["title"].value else ""
-    title = named or (min(headings, key=lambda block: block.level).name if headings else stem(name))
-    url = str(fields["url"].value) if fields.get("url") and fields["url"].value else ""
+    title = _value(fields, "title") or (
+        min(headings, key=lambda block: block.level).name if headings else stem(name)
+    )
+    url = _value(fields, "url")
     return Document(title, text, blocks, url, fields)
 
 
-def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
-    """Return the blocks of a Markdown text from offset `begin` on."""
-    tokens, starts = _parse(text, begin)
+def _shown(text: str, begin: int, *, front: bool) -> tuple[str, tuple[Block, ...]]:
+    """Return the text as a page shows it, and its blocks."""
+    links: dict[str, str] = {}
+    blocks = markdown_blocks(text, begin, links if front else None)
+    if not blocks:  # nothing but links, whose text is kept
+        links, blocks = {}, markdown_blocks(text, begin)
+    return show(text, begin, blocks, links)
+
+
+def _value(fields: Mapping[str, DocumentField], name: str) -> str:
+    return str(fields[name].value) if fields.get(name) and fields[name].value else ""
+
+
+def markdown_blocks(
+    text: str, begin: int, links: dict[str, str] | None = None
+) -> tuple[Block, ...]:
+    """Return the blocks of a Markdown text from offset `begin` on. Lines that define links are
+    entered in `links`, as addresses by their labels in upper case, or else kept as paragraphs: they
+    have no token."""
+    defined: dict[str, Any] = {}
+    tokens, starts = _parse(text, begin, defined)
+    if links is not None:
+        links |= {label: each["href"] for label, each in defined.get("references", {}).items()}
     blocks: list[Block] = []
     reached = begin
     for index, token in enumerate(tokens):
@@ -61,8 +83,8 @@ def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
         start, end = starts[token.map[0]], starts[token.map[1]]
         if start < reached:
             continue
-        # Link definitions have no token; their text is kept as paragraphs.
-        blocks += paragraphs(text, reached, start)
+        if not links:
+            blocks += paragraphs(text, reached, start)
         reached = end
         if token.type == "heading_open":
             blocks.append(
@@ -76,19 +98,23 @@ def markdown_blocks(text: str, begin: int) -> tuple[Block, ...]:
             )
         elif token.type in _KINDS:
             blocks.append(Block(_KINDS[token.type], start, end))
-    blocks += paragraphs(text, reached)
+    if not links:
+        blocks += paragraphs(text, reached)
     return tuple(blocks)
 
 
-def _parse(text: str, begin: int) -> tuple[list[Token], list[int]]:
-    """Return the tokens of the text from `begin` on, and the offset of each of its lines."""
+def _parse(
+    text: str, begin: int, defined: dict[str, Any] | None = None
+) -> tuple[list[Token], list[int]]:
+    """Return the tokens of the text from `begin` on, and the offset of each of its lines. What the
+    text defines is entered in `defined`."""
     from markdown_it import MarkdownIt  # a host that only searches never loads it
 
     starts = [begin]
     for line in text[begin:].split("\n"):
         starts.append(starts[-1] + len(line) + 1)
     starts[-1] = len(text)
-    return MarkdownIt("commonmark").enable("table").parse(text[begin:]), starts
+    return MarkdownIt("commonmark").enable("table").parse(text[begin:], defined), starts
 
 
 def _remove_comments(text: str, begin: int) -> str:

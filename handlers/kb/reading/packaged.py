@@ -23,7 +23,7 @@ from groundhook.core.extras import extra
 from groundhook.core.json_text import read_json
 from groundhook.core.types.base import well_formed
 from groundhook.core.types.documents import Block, BlockKind, Document
-from groundhook.handlers.kb.reading.html import markdown_of
+from groundhook.handlers.kb.reading.html_markdown import markdown_of
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import decode, stem
 

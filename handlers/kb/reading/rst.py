@@ -11,7 +11,7 @@ from typing import Any
 from groundhook.core.errors import IngestError
 from groundhook.core.extras import extra
 from groundhook.core.types.documents import Document
-from groundhook.handlers.kb.reading.html import markdown_of, parse_html
+from groundhook.handlers.kb.reading.html_markdown import markdown_of, parse_html
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import decode
 
