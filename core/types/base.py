@@ -22,6 +22,7 @@ MOST_PROBLEMS = 100  # wrong values that a report names
 # steps of a path; deeper keys go to pydantic unchecked, which has a limit of its own
 DEEPEST = 60
 UNNAMED = "\0"  # tag of a member of a union, which paths in messages do not show
+HAS_TEXT = r"[^\s\x00\ufeff]"  # pattern of text that is more than blanks and what readers remove
 LONGEST_NAME = 80  # characters of a key in a report
 
 
@@ -251,5 +252,6 @@ def _reword(message: str) -> str:
     message = re.sub(r"be a valid number(?:, unable to .*)?$", "be a number", message)
     message = re.sub(r"be a valid boolean(?:, unable to .*)?$", "be true or false", message)
     message = message.replace("String should have at least 1 character", "should not be empty")
-    message = message.replace(r"String should match pattern '\S'", "should not be blank")
+    for pattern in (r"\S", HAS_TEXT):
+        message = message.replace(f"String should match pattern '{pattern}'", "should not be blank")
     return message[:1].lower() + message[1:]

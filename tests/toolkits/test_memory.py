@@ -566,7 +566,13 @@ async def test_a_memory_is_read_while_another_program_writes(make_app: MakeApp) 
 
 CONTENTS = st.text(
     st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n\r\t .#`|-\x00"), min_size=1
-).filter(str.strip)
+).filter(lambda text: text.strip().strip("\0\ufeff \n\r\t"))
+
+
+async def test_a_content_without_text_is_refused(writable: Host) -> None:
+    note = {"collection": "own", "title": "T", "content": " \0\ufeff\n"}
+    message = await error(writable, "remember", note, {"user_id": "me"})
+    assert message == "wrong arguments: content: should not be blank"
 
 
 @settings(

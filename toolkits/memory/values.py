@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from groundhook.core.types.base import Few
+from groundhook.core.types.base import HAS_TEXT, Few
 
 LARGEST_ID = 2**53 - 1  # larger whole numbers are not exact in JSON
 LONGEST_CONVERSATION = 200  # characters of its name
@@ -87,7 +87,7 @@ class MemoryBatchArguments(Arguments):
 class RememberArguments(Arguments):
     collection: _Collection
     title: str = Field(min_length=1, max_length=300, pattern=r"\S")
-    content: str = Field(min_length=1, max_length=200_000, pattern=r"\S")
+    content: str = Field(min_length=1, max_length=200_000, pattern=HAS_TEXT)
     preview: str = Field(
         default="", max_length=2000, description="Two or three sentences; made if it is empty"
     )
