@@ -35,7 +35,7 @@ def lost(query: str) -> str:
 server.run()
 """
 FILES = {
-    "agent/agent.yml": "connector: extractive\nhooks:\n  workers: 0\n",
+    "agent/agent.yml": "connector: extractive\nhooks:\n  workers: 0\nsearch: {web: {timeout_ms: 60000}}\n",
     "assistants/finder/package.yao": "{}",
     "assistants/finder/index.ts": FINDER,
     "assistants/news/package.yao": '{"uses": {"web": "finder"}, "search": {"web": true}}',

@@ -20,6 +20,7 @@ import pytest
 
 from tests.conftest import MakeApp
 from tests.mcp.conftest import SERVER
+from tests.parts.command import run_command
 
 ROOT = Path(__file__).parents[2]
 APP = {
@@ -66,6 +67,11 @@ APP = {
         """
     ),
     "assistants/late/package.yao": '{ "name": "Late", "connector": "slow" }',
+    # A busy machine is not late.
+    "agent/agent.yml": (
+        "search: {kb: {timeout_ms: 60000}, db: {timeout_ms: 60000}}\n"
+        "hooks: {limits: {wall_ms: 300000, call_ms: 60000}}\n"
+    ),
     "notes.md": "# Tea\nBlack tea takes boiling water and four minutes.\n",
 }
 SPARSE = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -107,20 +113,21 @@ def ask(address: str, assistant: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_the_example_of_the_docs_serves_turns_that_use_every_worker_and_ends_cleanly(
-    loop: str, make_app: MakeApp, tmp_path: Path
-) -> None:
+@pytest.fixture
+def app(make_app: MakeApp, tmp_path: Path) -> Path:
     app = make_app(APP)
     for command in (("db", "load"), ("kb", "add", "notes", "notes.md")):
-        groundhook = Path(sys.executable).with_name("groundhook")
-        subprocess.run(
-            [groundhook, *command],
-            cwd=app,
-            env={**SPARSE, "HOME": str(tmp_path)},
-            check=True,
-            capture_output=True,
+        code, _, errors = run_command(
+            command, folder=app, environment={**SPARSE, "HOME": str(tmp_path)}, stdin=b""
         )
+        assert code == 0, errors
+    return app
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_the_example_of_the_docs_serves_turns_that_use_every_worker_and_ends_cleanly(
+    loop: str, app: Path, tmp_path: Path
+) -> None:
     with served(app, tmp_path, loop) as (address, process):
         events = ask(address, "tea")
         end = events[-1]
