@@ -12,6 +12,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ _MIXED = 30  # pumps of arbitrary characters
 _SIZES = (16, 20, 25, 32, 40, 60, 90, 140, 200, 1000, 4000)
 _FEW = 200  # characters: with fewer, only time that doubles every few characters is slow
 _SLOW = 0.001  # seconds: below, a size says nothing about growth
+_AS_ITS_TEXT = 1.2  # growth since the size before that needs no second look: a square has 4 or 5
 
 
 class Pump(NamedTuple):
@@ -80,8 +82,15 @@ def _judge(run: Run, pump: Pump, encode: bool) -> Growth | None:
         given = text.encode("latin-1", "replace") if encode else text
         return min(_time(run, given) for _ in range(times))
 
-    for size in _SIZES:
-        if seconds(size) < _SLOW or (least := seconds(size, 3)) < _SLOW:
+    taken = 0.0
+    for shorter, size in pairwise((1, *_SIZES)):
+        before, taken = taken, seconds(size)
+        if taken < _SLOW:
+            continue
+        if taken <= min(before, seconds(shorter)) * size / shorter * _AS_ITS_TEXT:
+            continue
+        least = seconds(size, 3)
+        if least < _SLOW:
             continue
         longer = 4.0 if size >= _FEW else 1.25
         slower = seconds(int(size * longer), 3) / least

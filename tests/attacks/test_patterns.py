@@ -83,11 +83,7 @@ def uses(name: str, path: Path) -> Iterator[Use]:
     """Yield the patterns that a module compiles, or passes to a function of `re`."""
     known = vars(import_module(f"groundhook.{name}"))
     known = known | MADE_OF.get(name, {})
-    named = {
-        id(node.value): node.targets[0].id
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
+    names = named(path)
     for node in ast.walk(parsed(path)):
         match node:
             case ast.Call(ast.Attribute(ast.Name("re"), called), arguments):
@@ -102,7 +98,7 @@ def uses(name: str, path: Path) -> Iterator[Use]:
         pattern = re.compile(evaluated(arguments[0], known), evaluated(flags, known))
         methods = frozenset({called})
         if called == "compile":
-            methods = methods_of(named.get(id(node), ""), name) or frozenset({"finditer"})
+            methods = methods_of(names.get(id(node), ""), name) or frozenset({"finditer"})
         yield Use(pattern, methods, node.lineno)
 
 
@@ -122,21 +118,37 @@ def methods_of(constant: str, module: str) -> frozenset[str]:
 
 @cache
 def constants() -> frozenset[tuple[str, str, str]]:
-    """The module, the name and the method of each use of a constant."""
+    """The module, the name and the method of each use of a constant that is a pattern."""
+    patterns = {name for path in MODULES.values() for name in named(path).values()}
+    words = re.compile(rf"\b(?:{'|'.join(sorted(patterns))})\b")
     found = set()
     for module, path in modules(*PRODUCT):
+        if not words.search(path.read_text(encoding="utf-8")):
+            continue
         called = set()
+        names = []
         for node in ast.walk(parsed(path)):
             match node:
-                case ast.Attribute(ast.Name(name), method) if name.isupper():
+                case ast.Attribute(ast.Name(name), method) if name in patterns:
                     called.add(id(node.value))
                     if method in METHODS:
                         found.add((module, name, method if method in ONE_MATCH else "finditer"))
-        for node in ast.walk(parsed(path)):
-            match node:
-                case ast.Name(name, ast.Load()) if name.isupper() and id(node) not in called:
-                    found.add((module, name, "finditer"))
+                case ast.Name(name, ast.Load()) if name in patterns:
+                    names.append(node)
+        found |= {(module, node.id, "finditer") for node in names if id(node) not in called}
     return frozenset(found)
+
+
+def named(path: Path) -> dict[int, str]:
+    """The names of a module's constants that are patterns, by the `id` of what compiles each."""
+    found = {}
+    for node in ast.walk(parsed(path)):
+        match node:
+            case ast.Assign(
+                [ast.Name(name)], ast.Call(ast.Attribute(ast.Name("re"), "compile"))
+            ) if name.isupper():
+                found[id(node.value)] = name
+    return found
 
 
 MODULES = {
