@@ -182,7 +182,7 @@ def test_readers_that_come_and_leave_at_once_leave_nothing(served: Served, full:
     ask = json.dumps({"assistant": "late", "text": "?"})
     head = f"Host: {served.url.removeprefix('http://')}\r\nAuthorization: Bearer {LOCAL}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(ask)}\r\n"
-    for n in range(1000 if full else 200):
+    for n in range(1000 if full else 60):
         with connected(served) as sock:
             sock.sendall(f"POST /api/turns HTTP/1.1\r\n{head}\r\n{ask}".encode())
             if n % 2:
@@ -230,7 +230,7 @@ def test_no_guess_reaches_the_things_of_another_person(served: Served, full: boo
             ("PUT", "/api/messages/{}/feedback", rating, messages, 12),
         ):
             kind = real[0][:2]
-            guesses = [f"{kind}{secrets.token_hex(size)}" for _ in range(10_000 if full else 150)]
+            guesses = [f"{kind}{secrets.token_hex(size)}" for _ in range(10_000 if full else 40)]
             texts = set()
             for id in (*real, *guesses):
                 answer = theirs.request(method, path.format(id), json=body)

@@ -95,11 +95,10 @@ def like(id: str, chance: random.Random) -> str:
 def test_what_belongs_to_another_is_answered_as_what_does_not_exist(served: Served) -> None:
     chance = random.Random()
     with served.client(OTHER) as theirs, served.client(READER) as mine:
-        things = [things_of(theirs) for _ in range(3)]
+        things = things_of(theirs)
         own = things_of(mine)["chat"]
-        before = [theirs.get(f"/api/chats/{each['chat']}/export").json() for each in things]
-        ids = [id for each in things for id in each.values()]
-        for id in ids:
+        before = theirs.get(f"/api/chats/{things['chat']}/export").json()
+        for id in things.values():
             guess = like(id, chance)
             for real, unreal in zip(requests_for(id, own), requests_for(guess, own), strict=True):
                 answers = [
@@ -111,10 +110,10 @@ def test_what_belongs_to_another_is_answered_as_what_does_not_exist(served: Serv
                 ]
                 assert seen[0] == seen[1], real
                 assert answers[0].status_code == 404, real
-        after = [theirs.get(f"/api/chats/{each['chat']}/export").json() for each in things]
+        after = theirs.get(f"/api/chats/{things['chat']}/export").json()
         listed = json.dumps(mine.get("/api/chats?archived=1").json())
     assert after == before
-    assert not any(id in listed for id in ids)
+    assert not any(id in listed for id in things.values())
 
 
 def store_uses(client: httpx.Client) -> int:
@@ -135,19 +134,23 @@ def test_what_belongs_to_another_costs_the_work_of_what_does_not_exist(served: S
         things, own = things_of(theirs), things_of(mine)["chat"]
         things["running"] = answer.headers["x-groundhook-turn"]
 
-        def work(method: str, path: str, body: Any) -> int:
-            # The least of three: the server looks for lost turns now and then.
-            taken = []
-            for _ in range(3):
-                before = store_uses(mine)
+        def works(*requests: tuple[str, str, Any]) -> Iterator[int]:
+            before = store_uses(mine)
+            for method, path, body in requests:
                 assert mine.request(method, path, json=body).status_code == 404
-                taken.append(store_uses(mine) - before)
-            return min(taken)
+                after = store_uses(mine)
+                yield after - before
+                before = after
 
         for id in things.values():
             guess = like(id, chance)
             for real, unreal in zip(requests_for(id, own), requests_for(guess, own), strict=True):
-                assert work(*real) == work(*unreal), real
+                # Several times if they differ: the server looks for lost turns now and then.
+                least = [*works(real, unreal)]
+                for _ in range(4):
+                    if least[0] != least[1]:
+                        least = [*map(min, least, works(real, unreal))]
+                assert least[0] == least[1], real
 
 
 HOSTILE = ("a:b", "web:ada", ":", "a\nb", "a\0b", "a" * 10_000, "\u202e", " ", "../ada", "ad\u0430")
@@ -252,9 +255,9 @@ def test_who_may_not_use_the_default_does_not_learn_its_name(tmp_path: Path) -> 
             assert "fails" not in answer.text
 
 
-def test_a_stop_that_races_with_the_end_leaves_one_end(served: Served) -> None:
+def test_a_stop_that_races_with_the_end_leaves_one_end(served: Served, full: bool) -> None:
     with served.client() as client:
-        for _ in range(25):
+        for _ in range(25 if full else 8):
             with client.stream("POST", "/api/turns", json=ASK) as answer:
                 turn = answer.headers["x-groundhook-turn"]
                 statuses: list[int] = []
