@@ -37,11 +37,10 @@ from groundhook.handlers.kb.store.port import (
     VectorQuestion,
 )
 from tests.kb.conftest import Opens, Writes, scope, search, spec
-
-pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+from tests.parts.forks import started_not_forked
 
 MADE = CollectionSettings(provider="test", model="test", dimensions=4, language="english")
-LONG = 400  # passages: seven batches
+LONG = 200  # passages: four batches
 
 
 def document(version: str, passages: int = LONG, name: str = "a.md") -> FullDocument:
@@ -86,20 +85,20 @@ def move_away(folder: Path) -> None:
     folder.rename(folder.with_name("elsewhere"))
 
 
-async def versions(kb: KBClient) -> set[str]:
+async def versions(kb: KBClient, passages: int = LONG) -> set[str]:
     """Which versions of the document a search sees; each must be whole."""
     question = VectorQuestion(vector=pack_vector([1.0, 0.5, 0.0, 0.0]), text="pear", limit=2 * LONG)
     hits = (await kb.search("docs", MADE, question)).hits
     seen: dict[str, set[str]] = {}
     for hit in hits:
         seen.setdefault(hit.content.split()[0], set()).add(hit.passage)
-    assert all(len(passages) == LONG for passages in seen.values()), {
+    assert all(len(found) == passages for found in seen.values()), {
         version: len(found) for version, found in seen.items()
     }
     return set(seen)
 
 
-@pytest.mark.parametrize("batch", [1, 4, 7])
+@pytest.mark.parametrize("batch", [1, 2, 4])
 async def test_a_worker_killed_in_the_middle_of_a_document_shows_one_version_whole(
     state: Path, batch: int
 ) -> None:
@@ -390,11 +389,12 @@ async def test_a_copy_of_the_folder_has_a_worker_of_its_own_while_that_of_the_or
 
 
 async def test_many_that_come_first_share_one_worker(state: Path) -> None:
-    clients = [KBClient(state, idle_s=20) for _ in range(6)]
-    async with anyio.create_task_group() as tasks:
-        for number, one in enumerate(clients):
-            tasks.start_soon(one.put, "docs", MADE, document("new", 3, name=f"{number}.md"))
-    assert len((await clients[0].usage("docs", None)).documents) == 6
+    clients = [KBClient(state, idle_s=20) for _ in range(4)]
+    with started_not_forked():
+        async with anyio.create_task_group() as tasks:
+            for number, one in enumerate(clients):
+                tasks.start_soon(one.put, "docs", MADE, document("new", 3, name=f"{number}.md"))
+    assert len((await clients[0].usage("docs", None)).documents) == 4
     assert len(_workers(state)) == 1
     for one in clients:
         await one.aclose()
@@ -430,12 +430,11 @@ async def test_a_worker_ends_when_nobody_asks_and_the_next_question_starts_anoth
     state: Path,
 ) -> None:
     async with client(state, idle_s=0.2) as kb:
-        await kb.put("docs", MADE, document("new"))
+        await kb.put("docs", MADE, document("new", 1))
         first = worker_of(state)
         await anyio.to_thread.run_sync(first.wait, 60)
-        assert _workers(state) == []
         assert not (state / "kb/worker.json").exists()
-        assert await versions(kb) == {"new"}
+        assert await versions(kb, 1) == {"new"}
 
 
 HELD = """
@@ -514,7 +513,7 @@ async def test_a_put_that_a_worker_was_stopped_in_is_done_by_the_next(state: Pat
             worker_of(state).terminate()
 
     async with client(state) as kb:
-        long = document("new", 64 * LONG)
+        long = document("new", 16 * LONG)
         assert await kb.put("docs", MADE, long, progress=progress) == ["added"]
 
 
@@ -557,17 +556,18 @@ async def test_closing_leaves_no_thread_no_file_and_no_process_of_ours(
     state: Path, opens: Opens, write: Writes
 ) -> None:
     folder = write({"a.md": "pear"})
-    async with opens() as kb:
-        await kb.add("docs", [folder])
-    me = psutil.Process()
-    files, threads, children = me.num_fds(), _threads(), set(me.children())
-    for _ in range(5):
+    with started_not_forked():
         async with opens() as kb:
             await kb.add("docs", [folder])
-            await search(kb, "pear")
-    assert me.num_fds() <= files
-    assert _threads() <= threads
-    assert set(me.children()) <= children
+        me = psutil.Process()
+        files, threads, children = me.num_fds(), _threads(), set(me.children())
+        for _ in range(5):
+            async with opens() as kb:
+                await kb.add("docs", [folder])
+                await search(kb, "pear")
+        assert me.num_fds() <= files
+        assert _threads() <= threads
+        assert set(me.children()) <= children
 
 
 def _threads() -> set[threading.Thread]:
@@ -604,7 +604,7 @@ async def test_the_worker_starts_while_the_first_question_is_embedded(
 
 
 def _workers(state: Path) -> list[int]:
-    """Processes that have the state folder as argument."""
+    """Started processes that have the state folder as argument."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -643,7 +643,7 @@ def adding(state: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-@pytest.mark.parametrize(("lines", "both"), [(1, False), (4, False), (4, True), (9, True)])
+@pytest.mark.parametrize(("lines", "both"), [(4, False), (9, True)])
 async def test_an_adder_killed_in_the_middle_leaves_whole_documents_and_adding_again_completes(
     opens: Opens, write: Writes, state: Path, lines: int, both: bool
 ) -> None:

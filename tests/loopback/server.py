@@ -51,12 +51,13 @@ def Html(text: str = "<html><body>Please log in</body></html>", status: int = 20
 
 @dataclass(frozen=True)
 class Trickle:
-    """An answer whose body comes a byte at a time, `pause` seconds apart, so that no read ever
-    times out."""
+    """An answer whose body comes a byte (or `size`) at a time, `pause` seconds apart, so that no
+    read ever times out."""
 
     body: bytes
     pause: float = 0.02
     status: int = 200
+    size: int = 1
 
 
 @dataclass(frozen=True)
@@ -186,10 +187,10 @@ class Loopback:
                 return True
             case Trickle():
                 writer.write(_head(answer.status, "application/json", {}, len(answer.body)))
-                for at in range(len(answer.body)):
+                for at in range(0, len(answer.body), answer.size):
                     if await _gone(reader, answer.pause):
                         return False
-                    writer.write(answer.body[at : at + 1])
+                    writer.write(answer.body[at : at + answer.size])
                 return True
             case Hang():
                 await _gone(reader, None)

@@ -207,14 +207,16 @@ async def test_a_decline_says_what_was_understood_in_the_language_of_the_questio
     assert "Nicht verstanden" in result.account.explanation
 
 
-@pytest.mark.parametrize(
-    "put_in", ["purple", "not", "second", "in Atlantis", "compared with last year"]
-)
+PUT_IN = ["purple", "not", "second", "in Atlantis", "compared with last year"]
+
+
+@pytest.mark.parametrize("put_in", PUT_IN)
 async def test_a_word_or_clause_that_nobody_knows_never_leaves_the_answer_as_it_was(
-    records: Shop, put_in: str
+    records: Shop, put_in: str, full: bool
 ) -> None:
     same = []
-    for question, _ in ANSWERED:
+    # Without --full, each is put into a third of the questions.
+    for question, _ in ANSWERED if full else ANSWERED[PUT_IN.index(put_in) % 3 :: 3]:
         words = question.rstrip("?").split()
         places = (len(words),) if " " in put_in else (1, len(words) - 1)
         before = await records.search(question, *EVERY)

@@ -214,7 +214,8 @@ async def test_an_answer_is_read_as_far_as_so_many_vectors_can_be(
     server: Loopback, makes: Makes, texts: int
 ) -> None:
     most = LARGEST_VECTOR * (texts + 1)
-    server.on("/openai/embeddings", Trickle(b" " * most + b" " * 10 * LARGEST_VECTOR, pause=0))
+    body = b" " * most + b" " * 10 * LARGEST_VECTOR
+    server.on("/openai/embeddings", Trickle(body, pause=0, size=LARGEST_VECTOR // 4))
     with pytest.raises(SourceMalformed, match=f"more than {most // 1024} kB"):
         await makes("openai", retries=0).embed_documents(["here"] * texts)
 
