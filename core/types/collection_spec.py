@@ -113,7 +113,8 @@ class EntitySpec(Value):
     types: tuple[str, ...] = Field(default=(), description="Types of entities to keep; none: all")
     extractor: str = Field(
         default="builtin",
-        description="`builtin` (rules), `spacy[:model]`, an assistant, or `mcp:<server>[.<tool>]`",
+        description="`builtin` (rules), `spacy[:model]`, `connector:<id>`, an assistant, or"
+        " `mcp:<server>[.<tool>]`",
     )
     dictionary: dict[str, tuple[str, ...]] = Field(default={}, description="Names to find, by type")
 
