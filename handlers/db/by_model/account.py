@@ -212,11 +212,7 @@ class _Account:
 
     def _found_values(self) -> Iterator[tuple[int, int, bool, Sequence[str]]]:
         for scope in self.scopes:
-            related = scope.offer.related.items()
-            for each in (
-                scope,
-                *(QuestionScope(one, scope.words, f"{name}.") for name, one in related),
-            ):
+            for each in (scope, *scope.related.values()):
                 for i, found in NamedValues.of(self.question, each).at.items():
                     for one in found:
                         yield i, one.end, one.free and one.exact, one.spellings

@@ -123,11 +123,7 @@ def _rank(question: TokenizedQuestion, offer: OfferedModel, scope: QuestionScope
             for one in scope.fields.get(stems, ()):
                 ranked.score += 2
                 ranked.named.add(one.name)
-    paths = [
-        scope,
-        *(QuestionScope(each, scope.words, f"{n}.") for n, each in offer.related.items()),
-    ]
-    for each in paths:
+    for each in (scope, *scope.related.values()):
         for found in NamedValues.of(question, each).at.values():
             for value in found:
                 if value.free or value.exact:

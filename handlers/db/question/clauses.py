@@ -77,8 +77,8 @@ class Here:
     def titles(self, relation: str) -> list[Field]:
         """Return the fields that name the records of a relation; none of one that the identity may
         not see."""
-        related = self.scope.offer.related.get(relation)
-        return QuestionScope(related, self.scope.words, f"{relation}.").titles if related else []
+        related = self.scope.related.get(relation)
+        return related.titles if related else []
 
     def once(self, rule: _Rule, i: int) -> Sequence[Clause]:
         """Return the clauses of a rule at a position, which are computed once."""
@@ -91,13 +91,17 @@ class Here:
 
     def named(self, i: int, table: str) -> list[tuple[int, Any]]:
         """Return the names at a position, the longest first: of `fields` or `relations`."""
+        if (table, i) in self._kept:
+            kept: list[tuple[int, Any]] = self._kept[table, i]
+            return kept
         question, names = self.question, getattr(self.scope, table)
         found: list[tuple[int, Any]] = []
         for end in range(min(len(question), i + 5), i, -1):
             if not self.within_name(i, end):
                 found += [(end, one) for one in names.get(question.stems(i, end), ())]
         longest = max((end for end, _ in found), default=0)
-        return [each for each in found if each[0] == longest]
+        self._kept[table, i] = [each for each in found if each[0] == longest]
+        return self.named(i, table)
 
     def fields_at(self, i: int, *kinds: str) -> list[tuple[int, Field]]:
         """Return the fields of these kinds that are named at a position. "number of" may come

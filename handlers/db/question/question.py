@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from groundhook.handlers.db.model.schema import Field
@@ -70,7 +71,11 @@ class TokenizedQuestion:
         return tuple(token.norm for token in self.tokens[i:end])
 
     def stems(self, i: int, end: int) -> Phrase:
-        return tuple(self.words.stem(token.norm) for token in self.tokens[i:end])
+        return self._stems[i:end]
+
+    @cached_property
+    def _stems(self) -> Phrase:
+        return tuple(self.words.stem(token.norm) for token in self.tokens)
 
     def typed(self, i: int, end: int) -> str:
         """Return the words from `i` to `end` as typed."""
@@ -362,10 +367,7 @@ def known_words(scopes: Iterable[QuestionScope]) -> frozenset[str]:
     """Return the stems of all names of models and fields, and the words of their values."""
     found: set[str] = set()
     for own in scopes:
-        related = (
-            QuestionScope(each, own.words, f"{name}.") for name, each in own.offer.related.items()
-        )
-        for scope in (own, *related):
+        for scope in (own, *own.related.values()):
             phrases = [*scope.nouns, *scope.fields, *scope.relations]
             for one in scope.own:
                 if one.kind in ("text", "json"):

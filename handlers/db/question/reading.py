@@ -151,10 +151,7 @@ def _near(
         names = (*scope.schema.names, *(one.shown for one in scope.own))
         for word in (word for name in names for word in name.replace("_", " ").split()):
             pool |= {word.casefold(): word, f"{word.casefold()}s": f"{word}s"}
-        for each in (
-            scope,
-            *(QuestionScope(related, words) for related in scope.offer.related.values()),
-        ):
+        for each in (scope, *scope.related.values()):
             pool |= _spelled_values(each)
     known = list(pool)
     meant = {text: nearest(text.casefold(), known) for text in unread}

@@ -11,7 +11,6 @@ from groundhook.handlers.db.model.schema import Field, Relation
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions, listed
 from groundhook.handlers.db.question.numbers import COUNTED, bounds
-from groundhook.handlers.db.question.scope import QuestionScope
 
 MOST_INNER = 4  # conditions on related records
 
@@ -74,9 +73,7 @@ def within(here: Here, relation: Relation) -> Here:
     """Return the same question for the records of a relation."""
     key = ("within", relation.name)
     if key not in here._kept:
-        offer = here.scope.offer.related[relation.name]
-        scope = QuestionScope(offer, here.scope.words, f"{relation.name}.")
-        here._kept[key] = Here(here.question, scope, relation.many)
+        here._kept[key] = Here(here.question, here.scope.related[relation.name], relation.many)
     found: Here = here._kept[key]
     return found
 

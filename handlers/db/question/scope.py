@@ -61,6 +61,12 @@ class QuestionScope:
         return self.offer.schema
 
     @cached_property
+    def related(self) -> dict[str, QuestionScope]:
+        """The models of the relations, as questions about this model speak of them."""
+        offers = self.offer.related.items()
+        return {name: QuestionScope(one, self.words, f"{name}.") for name, one in offers}
+
+    @cached_property
     def nouns(self) -> frozenset[Phrase]:
         """The stems of the names of the records."""
         names = (self.words.stems(name) for name in self.schema.names)
@@ -247,12 +253,12 @@ class QuestionScope:
                 self._add(self.relations, stems[:-1] if stems[-1:] == ("id",) else (), relation)
             for called in names:
                 self._add(self.relations, self.words.stems(called), relation)
-            scope = QuestionScope(related, self.words, f"{name}.")
             if relation.many:
                 continue
+            there = self.related[name].fields
             taken = {*self.fields, *self.nouns, *self.relations}
-            for phrase in scope.fields.keys() - taken:
-                for one in scope.fields[phrase]:
+            for phrase in there.keys() - taken:
+                for one in there[phrase]:
                     self._add(self.fields, phrase, one)
 
     def _add(

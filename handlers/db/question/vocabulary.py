@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -20,6 +20,7 @@ from groundhook.handlers.db.question.tokens import phrase_of
 
 FOLDER = files("groundhook.handlers.db.question")
 SHORTEST_STEM = 3
+MOST_STEMS = 20_000  # kept, of words and of names, for each language
 
 Phrase = tuple[str, ...]
 
@@ -37,23 +38,27 @@ class Vocabulary:
     kinds: Mapping[str, _Words]
     persons: frozenset[str]
 
-    def stem(self, word: str) -> str:
-        """Return the word without its plural ending."""
-        return _strip_ending(word, self.file.endings, self.file.endings_kept)
+    @cached_property
+    def stem(self) -> Callable[[str], str]:
+        """Return a word without its plural ending."""
+        return lru_cache(MOST_STEMS)(self._strip_ending)
 
-    def stems(self, text: str) -> Phrase:
+    @cached_property
+    def stems(self) -> Callable[[str], Phrase]:
         """Return the stems of the words of a name. `FirstName` and `first_name` have two."""
+        return lru_cache(MOST_STEMS)(self._stems_of)
+
+    def _strip_ending(self, word: str) -> str:
+        if len(word) > SHORTEST_STEM and not word.endswith(self.file.endings_kept):
+            for ending, instead in self.file.endings:
+                left = len(word) - len(ending)
+                if word.endswith(ending) and left + len(instead) >= SHORTEST_STEM:
+                    return word[:left] + instead
+        return word
+
+    def _stems_of(self, text: str) -> Phrase:
         parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text)
         return tuple(map(self.stem, phrase_of(parted)))
-
-
-@lru_cache(maxsize=20_000)
-def _strip_ending(word: str, endings: tuple[tuple[str, str], ...], kept: _Words) -> str:
-    if len(word) > SHORTEST_STEM and not word.endswith(kept):
-        for ending, instead in endings:
-            if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_STEM:
-                return word[: len(word) - len(ending)] + instead
-    return word
 
 
 @cache
