@@ -8,7 +8,7 @@ load, so that neither the start of the program nor concurrent searches wait for 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from groundhook.core.errors import SourceNotConfigured
+from groundhook.core.errors import SourceError, SourceNotConfigured
 from groundhook.core.ports import Clock, Scope, SourceResult
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.model_spec import ModelSpec
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from groundhook.handlers.db.model.importing import Import
     from groundhook.handlers.db.model.loading import Loaded
     from groundhook.handlers.db.model.schema_diff import Difference
-    from groundhook.handlers.db.store import Store
+    from groundhook.handlers.db.store import SlowColumn, Store
 
 LoadProgress = Callable[["Loaded"], None]
 
@@ -111,6 +111,16 @@ class Database:
             for difference in await store.compare(model)
         ]
         return store.shown, differences
+
+    async def slow_columns(self) -> list[SlowColumn]:
+        """Return the columns of large tables that want an index, since questions look up values
+        there; none of a table that is not there or not read in time. Raises SourceError."""
+        store, _ = await self._open()
+        found: list[SlowColumn] = []
+        for model in sorted(self._models):
+            with suppress(SourceError):
+                found += await store.slow_columns(model)
+        return found
 
     async def import_models(self, url: str | None = None, connection: str = "") -> Import:
         """Return models for the tables of the database of a connection, or of the one at `url`,

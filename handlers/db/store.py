@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -32,6 +32,7 @@ SAMPLE_VALUES = 300  # kept of each field
 INDEXED_VALUES = 2000  # kept of an indexed column, whose every row is read
 SAMPLE_LENGTH = 60  # characters; longer values are prose
 SAMPLE_SECONDS = 30.0  # before a sample is taken again
+LARGE = 50_000  # rows, beyond which a look-up that reads them all is noticed
 INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked again
 MAX_SAMPLES = 64  # cached, by (model, permit)
 BATCH_ROWS = 50  # fetched together
@@ -61,6 +62,18 @@ class ServedDatabase:
     engine: DatabaseEngine
     compiler: QueryCompiler
     max_bytes: int
+
+
+@dataclass(frozen=True)
+class SlowColumn:
+    """A column with many values in a table of more than `LARGE` rows, where every question reads
+    all rows to find the values that it names, for want of an index."""
+
+    model: str
+    table: str
+    column: str
+    aspect: Literal["slow"] = "slow"
+    says: str = f"it has no index, and the table more than {LARGE:,} rows"
 
 
 class Store:
@@ -271,6 +284,25 @@ class Store:
             lambda connection: compare(connection, declared)
         )
         return differences
+
+    async def slow_columns(self, model: str) -> list[SlowColumn]:
+        """Return the columns of a model that want an index. Raises SourceError."""
+        table, keys = self._tables[model].table, self.schemas[model].keys
+        samples = await self.samples(model, None)
+        wanting = [
+            one.name
+            for one in sampled_fields(self.schemas[model])
+            if one.kind == "text" and one.name not in keys and not self._has_index(model, one)
+            if len(samples.get(one.name, ())) >= SAMPLE_VALUES
+        ]
+        if not wanting:
+            return []
+        first = sa.select(sa.literal(1)).select_from(table).limit(LARGE + 1).subquery()
+        count = sa.select(sa.func.count()).select_from(first)
+        rows: int = await self._place(model).engine.read(
+            lambda connection: connection.execute(count).scalar_one(), self._names([model])
+        )
+        return [SlowColumn(model, table.name, each) for each in wanting] if rows > LARGE else []
 
     async def close(self) -> None:
         for place in self._places.values():

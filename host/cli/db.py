@@ -15,6 +15,11 @@ from groundhook.host.cli.edge import execute
 from groundhook.host.cli.report import Report
 from groundhook.host.cli.tables import table
 
+WANT_INDEX = """
+All rows are read of these columns to find the values that a question names. An index in the table,
+and `index` in the model, make it fast (`groundhook docs databases`, "The same result on every
+engine")."""
+
 
 @click.group("db")
 def command() -> None:
@@ -72,7 +77,8 @@ def load(app: Path, as_json: bool, debug: bool) -> int:
 @options.common
 def check(app: Path, as_json: bool, debug: bool) -> int:
     """Compare the models with the existing tables: missing tables and columns, types, nullability,
-    keys, indexes and options.
+    keys, indexes and options. Columns of large tables are named that want an index, since questions
+    look up values there.
 
     Nothing is changed. The exit code is 1 if something differs.
     """
@@ -82,10 +88,13 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
         async with open_host(app, tune_gc=True) as host:
             _warn_of_unread_keys(host, report)
             shown, differences = await host.database.check()
+            slow = await host.database.slow_columns()
             models = len(host.app.models)
         if report.json:
             for difference in differences:
                 report.line(asdict(difference))
+            for column in slow:
+                report.line(asdict(column))
         elif differences:
             rows = [
                 (each.model, each.table, each.column, each.aspect, each.says)
@@ -99,6 +108,10 @@ def check(app: Path, as_json: bool, debug: bool) -> int:
                 if models
                 else "The app has no models."
             )
+        if slow and not report.json:
+            report.show(WANT_INDEX)
+            columns = [(each.model, each.table, each.column) for each in slow]
+            report.show(table(("model", "table", "column"), columns))
         return 1 if differences else 0
 
     return execute(work, report, debug=debug)

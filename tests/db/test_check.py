@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from groundhook.core.types.model_spec import ModelSpec
+from groundhook.handlers.db import store
 from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.engines.engine import engine_for
 from tests.db.conftest import Fresh, Shop
@@ -129,3 +131,25 @@ async def test_an_enum_type_of_a_database_can_be_searched(
         assert await found(orders=[{"field": "kind", "order": "asc"}], limit=1) == [second]
         counted = await found(group_by=["kind"], aggregates=[{"function": "count"}])
         assert counted == [{"kind": "letter", "count": 1}, {"kind": "memo", "count": 1}]
+
+
+async def test_a_column_of_a_large_table_that_questions_look_values_up_in_wants_an_index(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LARGE", 300)
+    names = ("subject", "code", "kind")
+    columns = [
+        {"name": "id", "type": "ID"},
+        *({"name": name, "type": "string", "index": name == "code"} for name in names),
+    ]
+    rows = [
+        {"id": n, "subject": f"Note {n}", "code": f"N-{n}", "kind": f"Kind {n % 9}"}
+        for n in range(1, 302)
+    ]
+    large = spec(columns=columns, values=rows)
+    url = await fresh_database()
+    async with open_database(url, 20_000, {"note": large}) as database:
+        await database.load()
+        assert [each.column for each in await database.slow_columns()] == ["subject"]
+        monkeypatch.setattr(store, "LARGE", 301)
+        assert await database.slow_columns() == []
