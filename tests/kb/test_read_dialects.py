@@ -33,6 +33,18 @@ from groundhook.handlers.kb.reading.files import read
         ),
         ("Type `<b>x</b> {% if %}` or <collection>", "Type `<b>x</b> {% if %}` or <collection>"),
         ("Title\n===\n\nText", "Title\n===\n\nText"),
+        ("H~2~O, 10^3^ and ==this==, `H~2~O`", "H2O, 10^3 and this, `H~2~O`"),
+        ("~~gone~~, a == b, ~/x and ~/y, x^2", "~~gone~~, a == b, ~/x and ~/y, x^2"),
+        ("import Tabs from '@theme/Tabs';\nexport const a = 1;\n\nText", "Text"),
+        ('<Tabs>\n<TabItem value="l" label="Linux">\n\nRun it.', "**Linux**\n\nRun it."),
+        ("Press <Icon name='save' /> {/* later */}now, Vec<String>", "Press  now, Vec<String>"),
+        (
+            '<h1 align="center">The <b>pump</b></h1>\n\n<table>\n<tr><th>A</th><th>B</th></tr>\n\n'
+            "<tr><td>1|2</td><td><code>x</code></td></tr></table>\nText",
+            "# The **pump**\n\n\n\n| A | B |\n| --- | --- |\n| 1\\|2 | `x` |\n\nText",
+        ),
+        ("<ul>\nnever ends", "<ul>\nnever ends"),
+        ("```html\n<table><tr><td>1</table>\n```", "```html\n<table><tr><td>1</table>\n```"),
     ],
 )
 def test_a_dialect_is_read_as_its_readers_see_it(written: str, read_as: str) -> None:
@@ -49,18 +61,35 @@ def test_code_stays_as_it_is() -> None:
     assert plain_markdown(text) == text
 
 
+def test_a_footnote_follows_the_paragraph_that_refers_to_it_first() -> None:
+    text = (
+        "Ten euros[^meal] or\ntwelve.[^2]\n\nAgain[^meal], `[^2]`... [^none]\n\n"
+        "[^meal]: With drinks\n    and tips.\n\n    By card.\n\n[^2]: In Norway.\n\nThe end.\n"
+    )
+    document = read(text.encode(), "a.md")
+    assert [document.text[block.start : block.end].strip() for block in document.blocks] == [
+        "Ten euros[1] or\ntwelve.[2]",
+        "[1] With drinks and tips. By card.",
+        "[2] In Norway.",
+        "Again[1], `[^2]`... [^none]",
+        "The end.",
+    ]
+
+
 def test_a_heading_with_an_id_is_the_title() -> None:
     document = read(b"# Backups { #backups }\n\nText\n", "a.md")
     assert document.title == "Backups"
     assert [block.name for block in document.blocks if block.kind == "heading"] == ["Backups"]
 
 
-@given(st.text(alphabet="# {}.:/!?=\"'[]|<>`-8%*a\n", max_size=200))
+@given(st.text(alphabet="# {}.:/!?=\"'[]|<>`-8%*~A\n", max_size=200))
 def test_any_text_is_read_without_an_error_and_lines_stay_lines(text: str) -> None:
     assert plain_markdown(text).count("\n") == text.count("\n")
 
 
-@pytest.mark.parametrize("unit", ["{#", "<a ", "`", "<img alt=", "{.a", "a", "> [!", " "])
+@pytest.mark.parametrize(
+    "unit", ["{#", "<a ", "`", "<img alt=", "{.a", "a", "> [!", " ", "<A ", "^a", "=="]
+)
 @pytest.mark.parametrize("before", ["", "!!! ", ":::", "# ", "::: {."])
 def test_a_long_repetition_is_read_in_one_pass(before: str, unit: str) -> None:
     plain_markdown(f'{before}{unit * 100_000}"x')
