@@ -61,7 +61,7 @@ _COMPONENT = re.compile(
     r"|<[A-Z][\w.]*+[ \t]*+/>"
 )
 _NAMED = re.compile(r"\s(?:label|title|summary)=(?:\"([^\"\n]+)\"|'([^'\n]+)')")
-_SCRIPT = re.compile(r"\{/\*[^\n]*?\*/\}")
+_SCRIPT = re.compile(r"\{/\*[^\n]{0,300}?\*/\}")
 # Footnotes: `[^1]`, and `[^1]: text` with the indented lines after it.
 _NOTE = re.compile(r" {0,3}\[\^([^\]\s]{1,60})\]:[ \t]*(.*)")
 _REFERENCE = re.compile(rf"{_CODE.pattern}|\[\^(?P<label>[^\]\s]{{1,60}})\]")
@@ -172,7 +172,7 @@ def _lines(lines: Iterator[str]) -> Iterator[tuple[str, bool]]:
 
 def _shown(line: str) -> str:
     """Return what a page shows of a line that is no code."""
-    if any(each.fullmatch(line) for each in (_STATEMENT, _CLOSED, _MODULE)):
+    if _STATEMENT.fullmatch(line) or _CLOSED.fullmatch(line) or _MODULE.fullmatch(line):
         return ""
     if found := _OPENED.fullmatch(line):
         title = found["title"] or found["rest"] or None
