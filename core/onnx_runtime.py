@@ -27,8 +27,9 @@ _ERRORS = (  # onnxruntime's errors have no common base
     "NotImplemented",
     "RuntimeException",
 )
-# of onnxruntime's messages
-_PREFIX = re.compile(r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from .* failed: ?)?")
+# Of onnxruntime's messages, which begin with it. Looked for everywhere, `.*` would read all that
+# follows at each place.
+_PREFIX = re.compile(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from .* failed: ?)?")
 
 
 class Unusable(Exception):
