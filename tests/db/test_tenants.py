@@ -309,7 +309,7 @@ async def answer(database: Database, who: Identity, requested: Mapping[str, Any]
 
 @pytest.mark.parametrize("name", WHO)
 @settings(
-    max_examples=6,
+    max_examples=2,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(queries=st.lists(REQUESTS, min_size=4, max_size=4))

@@ -21,6 +21,7 @@ from groundhook import open_host
 from groundhook.core.errors import SourceError, UnknownName
 from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Html
+from tests.parts.command import run_command
 from tests.tools.catalogue.conftest import NOW, MakeCatalogue, found
 
 GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; main()")
@@ -33,13 +34,10 @@ def portal() -> Iterator[Ckan]:
 
 
 def groundhook(app: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*GROUNDHOOK, *arguments, "--app", str(app)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    code, out, err = run_command(
+        [*arguments, "--app", str(app)], folder=app, environment={}, stdin=b""
     )
+    return subprocess.CompletedProcess(arguments, code, out.decode(), err.decode())
 
 
 def lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
