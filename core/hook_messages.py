@@ -75,7 +75,8 @@ def added_text(before: MessageState | None, after: MessageState | None) -> tuple
     old, new = text_in(before.message), text_in(after.message) or ""
     if not new or new == old:
         return "", False
-    if old is None or not new.startswith(old):  # None: the message was written out as JSON
+    # Without an old text, a person has read the message as JSON, or a text that was removed since.
+    if not old or not new.startswith(old):
         return new, True
     return new[len(old) :], False
 
@@ -129,7 +130,8 @@ def put_at(whole: Any, path: str, value: Any, put: Callable[[Any, Any], Any]) ->
     if isinstance(whole, list):
         if not step.isdecimal():
             return whole
-        index = min(int(step), len(whole))
+        # No list is so long, and Python converts no number of thousands of digits.
+        index = min(int(step), len(whole)) if len(step) < 10 else len(whole)
         inner = put_at(whole[index] if index < len(whole) else None, rest, value, put)
         return [*whole[:index], inner, *whole[index + 1 :]]
     holder = whole if isinstance(whole, Mapping) else {}

@@ -9,6 +9,7 @@ it knows what it reads from.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -17,6 +18,9 @@ DEEPEST = 100
 # Values of a JSON text from a stranger: validating one may take 20 microseconds, and a megabyte has
 # half a million. A request of 200 messages and 100 tools has less than a half.
 MOST_VALUES = 20_000
+# Lists and objects of any text: making one takes a microsecond, and nothing else runs meanwhile.
+MOST_LISTS = 100_000
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # or its beginning, where nothing ends it
 
 
 class NotJson(ValueError):
@@ -36,18 +40,29 @@ class NestedTooDeeply(NotJson):
         super().__init__(f"it is nested too deeply: at most {deepest} levels")
 
 
+class TooManyLists(NotJson):
+    """There are more than MOST_LISTS lists and objects."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it has more than {MOST_LISTS} lists and objects")
+
+
 def read_json(
     text: str | bytes, *, deepest: int = DEEPEST, repeats: bool = True, nan: bool = False
 ) -> Any:
     """Return the value of a JSON text, or of one in UTF-8, with or without a byte order mark.
 
-    Numbers have at most 4300 digits. NaN and Infinity are refused; with `nan`, for services whose
-    languages write them, they are None. Of a repeated key the last value counts, unless `repeats`
-    is False. Raises NotJson, which NestedTooDeeply is one of."""
+    Numbers have at most 4300 digits, and there are at most MOST_LISTS lists and objects. NaN and
+    Infinity are refused; with `nan`, for services whose languages write them, they are None. Of a
+    repeated key the last value counts, unless `repeats` is False. Raises NotJson, which
+    NestedTooDeeply is one of."""
     try:
         written = text.decode() if isinstance(text, bytes) else text
+        brackets = _count_brackets(written)
         decoder = _NAN_DECODER if nan else _DECODER if repeats else _STRICT_DECODER
         value = decoder.decode(written.removeprefix("\ufeff"))
+    except TooManyLists:
+        raise
     except RecursionError:
         raise NestedTooDeeply(deepest) from None
     except UnicodeDecodeError:
@@ -57,7 +72,9 @@ def read_json(
         raise NotJson(f"{exc.msg} at {line}column {exc.colno}", exc.pos) from None
     except ValueError as exc:
         raise NotJson(_reworded(exc)) from None
-    _check_depth(written, value, deepest)
+    # Few texts have so many brackets, and counting them is quicker than walking the value.
+    if brackets > deepest and is_deeper(value, deepest):
+        raise NestedTooDeeply(deepest)
     return value
 
 
@@ -100,10 +117,15 @@ def has_more_values(value: Any, most: int = MOST_VALUES) -> bool:
     return entries > most
 
 
-def _check_depth(text: str, value: Any, deepest: int) -> None:
-    # Few texts have so many brackets, and counting them is quicker than walking the value.
-    if text.count("[") + text.count("{") > deepest and is_deeper(value, deepest):
-        raise NestedTooDeeply(deepest)
+def _count_brackets(text: str) -> int:
+    """Return the number of opening brackets. Raises TooManyLists; brackets in strings do not
+    count."""
+    brackets = text.count("[") + text.count("{")
+    if brackets > MOST_LISTS:
+        bare = _STRING.sub("", text)
+        if bare.count("[") + bare.count("{") > MOST_LISTS:
+            raise TooManyLists
+    return brackets
 
 
 def _reworded(exc: ValueError) -> str:

@@ -108,7 +108,8 @@ def text_at(texts: Texts, key: str) -> str | None:
         value = texts
         for step in key.split("."):
             if isinstance(value, list):
-                value = dict(enumerate(value)).get(int(step)) if step.isdecimal() else None
+                place = int(step) if step.isdecimal() and len(step) < 10 else len(value)
+                value = value[place] if place < len(value) else None
             else:
                 value = value.get(step) if isinstance(value, Mapping) else None
     return str(value) if isinstance(value, (str, int, float)) else None

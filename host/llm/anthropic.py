@@ -7,7 +7,7 @@ SDK is imported with the first call.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +23,7 @@ from groundhook.core.errors import (
     ModelUnreachable,
 )
 from groundhook.core.extras import extra
+from groundhook.core.pieces import TextPieces, grown
 from groundhook.core.ports import (
     Delta,
     Finished,
@@ -64,8 +65,8 @@ class _Reader:
     complete: bool = False
     started: bool = False
     progress: str = ""
-    thought: Blocks = field(default_factory=list)
-    calls: list[dict[str, str]] = field(default_factory=list)  # {id, name, arguments}
+    thought: list[dict[str, TextPieces]] = field(default_factory=list)
+    calls: list[dict[str, TextPieces]] = field(default_factory=list)  # {id, name, arguments}
     _places: dict[int, int] = field(default_factory=dict)  # block → index of the call
     _reason: str = ""
     _model: str = ""
@@ -94,12 +95,12 @@ class _Reader:
     def _start(self, index: int, block: Any) -> Iterator[Delta]:
         if block.type == "tool_use":
             self._places[index] = len(self.calls)
-            self.calls.append({"id": block.id, "name": block.name, "arguments": ""})
+            self.calls.append({"id": (block.id,), "name": (block.name,), "arguments": ()})
             yield ToolDelta(self._places[index], id=block.id, name=block.name)
         elif block.type == "thinking":
-            self.thought.append({"type": "thinking", "thinking": "", "signature": ""})
+            self.thought.append({"type": ("thinking",), "thinking": (), "signature": ()})
         elif block.type == "redacted_thinking":
-            self.thought.append({"type": "redacted_thinking", "data": block.data})
+            self.thought.append({"type": ("redacted_thinking",), "data": (block.data,)})
         elif block.type == "text" and block.text:
             yield TextDelta(block.text)
 
@@ -108,13 +109,13 @@ class _Reader:
             yield TextDelta(delta.text)
         elif delta.type == "input_json_delta" and index in self._places:
             place = self._places[index]
-            self.calls[place]["arguments"] += delta.partial_json
+            _grow(self.calls[place], "arguments", delta.partial_json)
             yield ToolDelta(place, arguments=delta.partial_json)
         elif delta.type == "thinking_delta" and self.thought:
-            self.thought[-1]["thinking"] += delta.thinking
+            _grow(self.thought[-1], "thinking", delta.thinking)
             yield ReasoningDelta(delta.thinking)
         elif delta.type == "signature_delta" and self.thought:
-            self.thought[-1]["signature"] += delta.signature
+            _grow(self.thought[-1], "signature", delta.signature)
 
     def finished(self) -> Finished:
         usage = Usage(
@@ -123,6 +124,14 @@ class _Reader:
             total_tokens=self._input + self._output,
         )
         return Finished(REASONS.get(self._reason, self._reason), model=self._model, usage=usage)
+
+
+def _grow(block: dict[str, TextPieces], key: str, text: str) -> None:
+    block[key] = grown(block.get(key, ()), text)
+
+
+def _joined(block: Mapping[str, TextPieces]) -> dict[str, Any]:
+    return {key: "".join(pieces) for key, pieces in block.items()}
 
 
 def _input_tokens(usage: Any) -> int:
@@ -175,8 +184,9 @@ class AnthropicConnector:
 
     def _keep_thought(self, reader: _Reader) -> None:
         if reader.calls and reader.thought:
-            first = reader.calls[0]
-            self._thoughts[call_key({"id": first["id"], "function": first})] = reader.thought
+            first = _joined(reader.calls[0])
+            key = call_key({"id": first["id"], "function": first})
+            self._thoughts[key] = [_joined(block) for block in reader.thought]
             while len(self._thoughts) > MOST_THOUGHTS:
                 self._thoughts.popitem(last=False)
 

@@ -52,8 +52,8 @@ def _ollama_window(shown: Mapping[str, Any]) -> int:
     """Return the window of an Ollama model: what its file sets, else the model's own."""
     for line in str(shown.get("parameters") or "").splitlines():
         name, _, value = line.partition(" ")
-        if name == "num_ctx" and value.strip().isdecimal():
-            return int(value)
+        if name == "num_ctx" and (size := value.strip()).isdecimal() and len(size) < 10:
+            return int(size)
     about = _mapping(shown.get("model_info"))
     return next((_number(about[key]) for key in about if key.endswith(".context_length")), 0)
 

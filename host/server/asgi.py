@@ -1,20 +1,13 @@
 """The ASGI app: the table of endpoints as routes, the order of checks before a handler, and the
-life of the server's parts.
-
-Ends a server process: the turns end before the HTTP server waits for its connections, which
-would otherwise wait for every open stream.
-"""
+life of the server's parts."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 from urllib.parse import quote
 
@@ -41,6 +34,7 @@ from groundhook.host.output.dialects.places import SOURCES
 from groundhook.host.server.api.mcp import METADATA, PATH
 from groundhook.host.server.api.table import ENDPOINTS
 from groundhook.host.server.edge_middleware import EdgeMiddleware
+from groundhook.host.server.ending import drained_by_signals, ended_with_its_parent
 from groundhook.host.server.identity.caller import Caller, SignIn
 from groundhook.host.server.identity.client_addresses import is_loopback
 from groundhook.host.server.identity.fetching import fetch_key_set
@@ -58,57 +52,6 @@ from groundhook.host.server.turns.turns import open_server_turns
 from groundhook.host.server.upkeep import keep_up, reload_saved, sync_failed
 from groundhook.host.server.warmup import warm_up
 from groundhook.host.server.whole_tables import WholeTables
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-@asynccontextmanager
-async def drained_by_signals(serving: Serving) -> AsyncIterator[None]:
-    """While the block runs, a signal that stops the process makes it refuse new turns, and ends the
-    others after `drain_s`. The previous handler of the signal is called as well."""
-    stopping = anyio.Event()
-    loop = asyncio.get_running_loop()
-
-    async def drain() -> None:
-        await stopping.wait()
-        serving.draining = True
-        await serving.turns.drain(serving.settings.drain_s)
-
-    def begin() -> None:
-        loop.call_soon_threadsafe(stopping.set)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(drain)
-        previous = _handle(begin)
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-            tasks.cancel_scope.cancel()
-
-
-def _handle(begin: Callable[[], None]) -> dict[int, Any]:
-    """Call `begin` on each signal, before its previous handler. Return the previous handlers."""
-    previous: dict[int, Any] = {}
-    for number in SIGNALS:
-        before = signal.getsignal(number)
-        try:
-            signal.signal(number, _both(begin, before))
-        except ValueError:  # not on the main thread, the only one that receives signals
-            break
-        previous[number] = before
-    return previous
-
-
-def _both(begin: Callable[[], None], before: Any) -> Callable[[int, FrameType | None], None]:
-    def handle(number: int, frame: FrameType | None) -> None:
-        begin()
-        if callable(before):
-            before(number, frame)
-
-    return handle
-
 
 log = logging.getLogger("groundhook.server")
 
@@ -184,6 +127,7 @@ def make_app(arguments: ServerArguments) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         async with (
+            ended_with_its_parent(among=arguments.workers),
             open_host(arguments.folder, tune_gc=True, processes=arguments.workers) as host,
             open_serving(host, arguments, logs) as serving,
             # Inside the host: the turns that a signal ends still need it.

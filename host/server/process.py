@@ -35,6 +35,7 @@ from groundhook.host.server.identity.sign_in_link import make_link
 
 HEADER_BYTES = 32 * 1024
 LAST_RESORT_S = 5  # after `drain_s`
+WORKER_S = 120
 BACKLOG = 2048
 
 
@@ -138,6 +139,8 @@ def config_of(arguments: ServerArguments, settings: ServerSettings) -> uvicorn.C
         ws="none",
         http=partial(HttpConnection, connections),  # type: ignore[arg-type]
         lifespan="on",
+        # A worker that does not answer is replaced; on a busy machine, one takes long to begin.
+        timeout_worker_healthcheck=WORKER_S,
         timeout_graceful_shutdown=int(settings.drain_s) + LAST_RESORT_S,
         h11_max_incomplete_event_size=HEADER_BYTES,
     )

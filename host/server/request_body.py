@@ -17,6 +17,7 @@ from groundhook.core.json_text import (
     MOST_VALUES,
     NestedTooDeeply,
     NotJson,
+    TooManyLists,
     has_more_values,
     read_json,
 )
@@ -171,6 +172,8 @@ def parse_json(body: bytes) -> Any:
         value = read_json(body, deepest=DEEPEST, repeats=False)
     except NestedTooDeeply:
         raise WrongRequest(f"the body is nested too deeply: at most {DEEPEST} levels") from None
+    except TooManyLists:
+        raise _too_many_error() from None
     except NotJson as exc:
         raise WrongRequest(f"the body is not JSON: {_shorten(str(exc))}") from None
     if has_more_values(value):

@@ -146,7 +146,7 @@ class GrowingAnswer:
                 ),
             )
             await self._report_ending(draft)
-            if not draft.calls:
+            if not draft.begun:
                 return
             ran = len(self.tools)
             more = await self._answer_calls(draft, tools, last=last)
@@ -173,7 +173,7 @@ class GrowingAnswer:
             await self._warn(f"the model called tools that were not run: {names}")
             return None
         draft, failing, waits = await self._hold_back(draft, tools)
-        ran = await self._run_tools(draft, tools, failing) if draft.calls else ()
+        ran = await self._run_tools(draft, tools, failing) if draft.begun else ()
         if waits:
             self.finish_reason = "approval_required"
             return None
@@ -202,7 +202,7 @@ class GrowingAnswer:
             if arguments is not None:
                 failing[call.id] = CANNOT_ASK
             calls.append(call)
-        return replace(draft, calls=tuple(calls)), failing, len(calls) < len(draft.calls)
+        return draft.with_calls(calls), failing, len(calls) < len(draft.begun)
 
     async def _run_decided(self, tools: Tooling) -> Sequence[Message]:
         """Run the calls that the user has approved, with the arguments that were shown. Returns the
@@ -252,7 +252,7 @@ class GrowingAnswer:
 
     async def _report_ending(self, draft: Draft) -> None:
         """Warn when the answer has no text, is cut or was filtered."""
-        called, reason = bool(draft.calls), self.finish_reason
+        called, reason = bool(draft.begun), self.finish_reason
         if found := ending(draft.text, reason, thought=draft.thought, called=called):
             self.is_silent = found.is_silent
             warning = Warned(code=found.code, message=found.message, hint=found.hint)
@@ -311,7 +311,7 @@ class GrowingAnswer:
                 model=self.model,
                 finish_reason=self.finish_reason,
                 characters=len(draft.text),
-                tool_calls=len(draft.calls),
+                tool_calls=len(draft.begun),
             )
         return draft
 

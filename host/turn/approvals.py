@@ -63,11 +63,9 @@ def question(id: str, asked: HookAsked, assistant_id: str) -> ApprovalRequired:
 
 def decided_draft(decided: Sequence[Decision]) -> Draft:
     """Return the round of the calls that the user has decided about, as a model would make them."""
-    return Draft(
-        calls=tuple(
-            ToolDelta(index, each.call_id, each.name, json.dumps(each.arguments))
-            for index, each in enumerate(decided)
-        )
+    return Draft().with_calls(
+        ToolDelta(index, each.call_id, each.name, json.dumps(each.arguments))
+        for index, each in enumerate(decided)
     )
 
 

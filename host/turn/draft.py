@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from groundhook.core.errors import ModelGarbled
 from groundhook.core.pieces import TextPieces, grown
@@ -20,17 +21,39 @@ MOST_CALLS = 128  # tool calls of one answer of a model
 
 
 @dataclass(frozen=True)
+class DraftCall:
+    """The part of a tool call that has arrived. `pieces` are those of its arguments."""
+
+    id: str = ""
+    name: str = ""
+    pieces: TextPieces = ()
+
+
+@dataclass(frozen=True)
 class Draft:
     """The part of the answer to one model request that has arrived."""
 
     pieces: TextPieces = ()  # of the text
-    calls: tuple[ToolDelta, ...] = ()
+    begun: Mapping[int, DraftCall] = field(default_factory=dict)  # by index
     thought: bool = False
     finished: Finished | None = None
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    @property
+    def calls(self) -> tuple[ToolDelta, ...]:
+        """The tool calls, each as one delta, by index."""
+        return tuple(
+            ToolDelta(index, call.id, call.name, "".join(call.pieces))
+            for index, call in sorted(self.begun.items())
+        )
+
+    def with_calls(self, calls: Iterable[ToolDelta]) -> Draft:
+        """Return the draft with these calls in the place of its own."""
+        begun = {call.index: DraftCall(call.id, call.name, (call.arguments,)) for call in calls}
+        return replace(self, begun=begun)
 
 
 def step(draft: Draft, delta: Delta) -> Draft:
@@ -44,17 +67,15 @@ def step(draft: Draft, delta: Delta) -> Draft:
         case ReasoningDelta():
             return draft if draft.thought else replace(draft, thought=True)
         case ToolDelta():
-            calls = {call.index: call for call in draft.calls}
-            if delta.index not in calls and len(calls) == MOST_CALLS:
+            if delta.index not in draft.begun and len(draft.begun) == MOST_CALLS:
                 raise ModelGarbled(f"the model called more than {MOST_CALLS} tools in one answer")
-            old = calls.get(delta.index, ToolDelta(delta.index))
-            calls[delta.index] = ToolDelta(
-                delta.index,
+            old = draft.begun.get(delta.index, DraftCall())
+            call = DraftCall(
                 old.id or delta.id,
                 old.name or delta.name,
-                old.arguments + delta.arguments,
+                grown(old.pieces, delta.arguments),
             )
-            return replace(draft, calls=tuple(calls[index] for index in sorted(calls)))
+            return replace(draft, begun={**draft.begun, delta.index: call})
         case Finished():
             return replace(draft, finished=delta)
 

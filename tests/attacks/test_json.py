@@ -7,7 +7,13 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from groundhook.core.json_text import NestedTooDeeply, NotJson, read_json, read_json_at
+from groundhook.core.json_text import (
+    MOST_LISTS,
+    NestedTooDeeply,
+    NotJson,
+    read_json,
+    read_json_at,
+)
 from groundhook.core.readers.json_in_text import extract_json
 from groundhook.handlers.db.model.tables import Json
 from groundhook.host.llm.questions import parts
@@ -33,6 +39,7 @@ NO_JSON = {
     "texts": "[null," * 300 + '"' + "a" * 300_000,
     "typographic quotes": "[“" * 150_000,
     "keys": '{"a":' * 60_000,
+    "lists": "see " + "[],[" * MOST_LISTS,
     "blocks": "```json\n[tru\n```\n" * 18_000,
 }
 
@@ -61,7 +68,12 @@ DEEP = "[" * 5000 + "]" * 5000
 REFUSED: dict[str, tuple[str | bytes, str]] = {
     "deep": (DEEP, "nested too deeply: at most 100 levels"),
     "deeper than is read": ("[" * 101 + "]" * 101, "nested too deeply"),
-    "endless": ("[" * 1_000_000, "nested too deeply"),
+    "endless": ("[" * 100_000, "nested too deeply"),
+    "many lists": ("[" + "[]," * MOST_LISTS + "[]]", "more than 100000 lists and objects"),
+    "many lists and a text that nothing ends": (
+        "[" + "{}," * MOST_LISTS + '{}, "' + '\\"' * 100_000,
+        "more than 100000 lists and objects",
+    ),
     "digits": ("9" * 5000, "a number has too many digits"),
     "not a number": ('{"a": NaN}', "NaN is not a JSON number"),
     "cut": ('{"a": ', "Expecting value at column 7"),
@@ -80,6 +92,8 @@ def test_json_beyond_the_bounds_is_one_error(kind: str) -> None:
 
 def test_json_within_the_bounds_is_read() -> None:
     assert read_json("[" * 100 + "]" * 100) is not None
+    brackets = '["' + '[\\"{' * MOST_LISTS + '"]'
+    assert read_json(brackets) == ['["{' * MOST_LISTS]
     assert read_json('\ufeff{"a": 1, "a": 2}') == {"a": 2}
     assert read_json("\ufeff[1]".encode()) == [1]
     assert read_json("[NaN, -Infinity, 1]", nan=True) == [None, None, 1]

@@ -17,6 +17,7 @@ NAMES = (
     "a\\b.md",
     "c:evil.md",
     "x" * 400,
+    "é" * 128 + ".md",
 )
 
 
@@ -46,6 +47,35 @@ def test_a_name_of_an_upload_leads_nowhere(kept: Served, name: str) -> None:  # 
     assert list(kept.app.parent.rglob("evil.md")) == []
     uploads = Path(kept.app, ".groundhook/uploads")
     assert not uploads.exists() or list(uploads.iterdir()) == []
+
+
+@pytest.mark.parametrize("names", [("z.md", "z.md/b.md"), ("z.md/b.md", "z.md"), ("a.md", "a.md")])
+def test_files_that_cannot_be_beside_each_other_are_named(
+    kept: Served,  # noqa: F811
+    names: tuple[str, str],
+) -> None:
+    with kept.client() as client:
+        form = [("file", (name, TEA)) for name in names]
+        answer = client.post("/api/kb/notes/documents", files=form)
+    assert (answer.status_code, answer.json()["code"]) == (400, "usage"), answer.text
+    assert all(name in answer.json()["detail"] for name in names)
+
+
+HEAD = b'--x\r\ncontent-disposition: form-data; name="file"; filename="a.md"\r\n'
+PARTS = {
+    "many headers": HEAD + b"a:b\r\n" * 100_000,
+    "a long header": HEAD + b"a:" + b"b" * 1_000_000,
+    "many parts": (HEAD + b"\r\nx\r\n") * 1000,
+    "a long name": HEAD.replace(b"a.md", b"a;" * 100_000),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_form_of_many_pieces_is_refused(kept: Served, kind: str) -> None:  # noqa: F811
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    with kept.client() as client:
+        answer = client.post("/api/kb/notes/documents", content=PARTS[kind], headers=headers)
+    assert answer.status_code == 400, answer.text
 
 
 def test_an_upload_is_bounded_and_only_a_form_is_one(kept: Served) -> None:  # noqa: F811

@@ -142,7 +142,9 @@ def workers_of(process: Any) -> list[psutil.Process]:
     return [child for child, command in commands.items() if "spawn_main" in " ".join(command)]
 
 
-def test_workers_that_are_killed_are_replaced_and_the_chat_goes_on(tmp_path: Path) -> None:
+def test_workers_that_are_killed_are_replaced_and_end_with_the_process_that_started_them(
+    tmp_path: Path,
+) -> None:
     app = app_in(tmp_path)
     with started(app, "--workers", "2") as (process, at), connected(at) as client:
         chat = client.post("/api/chats", json={"assistant": "late"}).json()["id"]
@@ -159,8 +161,10 @@ def test_workers_that_are_killed_are_replaced_and_the_chat_goes_on(tmp_path: Pat
             assert events[-2][2]["code"] == "turn_lost"
             with again.stream("POST", path, json={"text": "Again?"}) as answer:
                 assert answer.status_code == 200
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        left = workers_of(process)
+        process.kill()
+        _, alive = psutil.wait_procs(left, 60)
+        assert not alive
 
 
 def test_a_full_disk_costs_no_answer_and_the_server_reports_it(tmp_path: Path) -> None:

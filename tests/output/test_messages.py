@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.core.hook_messages import (
@@ -135,6 +136,19 @@ def test_lists_grow_and_their_entries_are_reached_by_position() -> None:
     ]
 
 
+@pytest.mark.parametrize("digits", ["9" * 5000, "٩" * 5000])
+def test_a_position_of_thousands_of_digits_is_behind_the_end_of_a_list(digits: str) -> None:
+    rows = sent({"rows": [1]})
+    assert message(rows, done("set", 2, f"rows.{digits}"))["rows"] == [1, 2]
+
+
+@pytest.mark.parametrize("removed", ["", None, []])
+def test_a_text_after_one_that_was_removed_is_read_alone(removed: Any) -> None:
+    first, none, last = (MessageState("M1", each) for each in ("tea", removed, "coffee"))
+    assert added_text(first, none) == ("", False)
+    assert added_text(none, last) == ("coffee", True)
+
+
 def test_a_message_is_ended_by_its_end_its_block_s_end_or_at_once() -> None:
     def ended(*events: HookMessage) -> bool:
         return fold(events)[0].ended
@@ -154,6 +168,7 @@ def test_invalid_messages_and_unknown_ids_change_nothing() -> None:
 @given(
     st.lists(EVENTS.map(lambda event: event.model_copy(update={"message_id": "M1"})), max_size=8)
 )
+@example([done("replace", each) for each in ("tea", "", "coffee")])
 def test_a_reader_who_follows_the_changes_has_read_the_final_words(
     events: Sequence[HookMessage],
 ) -> None:

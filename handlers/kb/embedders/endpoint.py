@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     import httpx2
 
 
-LARGEST_VECTOR = 256 * 1024  # bytes of JSON; the largest models have 8192 numbers of 20 characters
+MOST_NUMBERS = 8192  # of a vector of the largest models
+LARGEST_VECTOR = 256 * 1024  # bytes of JSON; a number has 20 characters
+MOST_KEYS = 50  # of the entry of a vector, and of the answer
 
 
 class EmbeddingEndpoint:
@@ -48,6 +50,7 @@ class EmbeddingEndpoint:
     ) -> None:
         self._access = access
         self._model = model
+        self._dimensions = dimensions
         self._size = {"dimensions": dimensions} if sized else {}
         self._prefixes = prefixes
         self._client: httpx2.AsyncClient | None = None
@@ -76,6 +79,7 @@ class EmbeddingEndpoint:
             raise EmbeddingRequestFailed(
                 response.status_code, _error_text(content), retry_after_s(response.headers)
             )
+        self._check_size(content, len(texts))
         try:
             answer = read_json(content)
         except NotJson as exc:
@@ -91,6 +95,15 @@ class EmbeddingEndpoint:
             if len(body) > largest:
                 raise malformed_error(self._access, f"more than {largest // 1024} kB")
         return bytes(body)
+
+    def _check_size(self, body: bytes, vectors: int) -> None:
+        """Raise SourceMalformed for a body with many more values than the vectors can have: reading
+        them would hold up everything else. For a few texts, larger vectors than are expected are
+        read, since the error about their size says what to do."""
+        expected = max(MOST_NUMBERS, vectors * 2 * self._dimensions) + (vectors + 1) * MOST_KEYS
+        if body.count(b",") + body.count(b"[") + body.count(b"{") > expected:
+            what = f"far more values than {vectors} vectors of {self._dimensions} numbers have"
+            raise malformed_error(self._access, what)
 
     async def aclose(self) -> None:
         if self._client is not None:

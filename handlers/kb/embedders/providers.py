@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from groundhook.core.app_settings import EmbedderSettings
 from groundhook.core.concealed import conceal
@@ -29,6 +30,8 @@ _DEFAULTS = {"openai": "text-embedding-3-small", "voyage": "voyage-3.5"}
 # 8,192 in a text. https://docs.voyageai.com/docs/embeddings: 1,000 texts, 120,000 tokens for the
 # most restricted models. https://docs.voyageai.com/docs/contextualized-chunk-embeddings: 32,000
 # tokens for the passages of a document.
+# Reading an answer of so many numbers takes a tenth of a second, in which nothing else runs.
+_MOST_NUMBERS = 128 * 1024
 _OPENAI_LIMITS = EmbeddingLimits(texts=256, tokens=100_000, text_bytes=16_000)
 _VOYAGE_LIMITS = EmbeddingLimits(texts=256, tokens=60_000, text_bytes=100_000)
 _CONTEXT_LIMITS = EmbeddingLimits(texts=500, tokens=20_000, text_bytes=60_000)
@@ -102,7 +105,9 @@ def _openai(
         sized=_sends_dimensions(settings, spec, model),
         prefixes=prefixes,
     )
-    return _embedder(service, access, settings, _OPENAI_LIMITS, model, dimensions)
+    texts = max(1, min(_OPENAI_LIMITS.texts, _MOST_NUMBERS // dimensions))
+    limits = replace(_OPENAI_LIMITS, texts=texts)
+    return _embedder(service, access, settings, limits, model, dimensions)
 
 
 def _voyage(

@@ -35,6 +35,7 @@ MOST_LISTED = 1000  # documents of an answer
 MOST_FILES = 100  # of one request
 MOST_SEARCHED = 200  # passages that are looked through for an expected document
 LONGEST_NAME = 300
+LONGEST_PART = 255  # bytes of a folder's or a file's name, as most file systems allow
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f\\:]")
 
 _Send = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -205,7 +206,10 @@ async def _receive(call: Call, folder: Path) -> list[str]:
             for _, file in form.multi_items():
                 if isinstance(file, UploadFile):
                     name = _file_name(file.filename or "", names)
-                    await to_thread.run_sync(_copy, file.file, folder / name)
+                    try:
+                        await to_thread.run_sync(_copy, file.file, folder / name)
+                    except FileExistsError:  # a file system that has one name for both
+                        raise UsageError(f"two files have the name {name[:80]!r}") from None
                     names.append(name)
         finally:
             await form.close()
@@ -227,8 +231,21 @@ def _file_name(given: str, known: Sequence[str]) -> str:
     usable = 0 < len(given) <= LONGEST_NAME and 0 < len(parts) <= 8 and not path.is_absolute()
     if not usable or any(part.startswith(".") or _UNUSABLE.search(part) for part in parts):
         raise UsageError(f"a file cannot have the name {given[:80]!r}")
-    if str(path) in known:
-        raise UsageError(f"two files have the name {given[:80]!r}")
+    if any(len(part.encode(errors="replace")) > LONGEST_PART for part in parts):
+        raise UsageError(
+            f"a file cannot have the name {given[:80]!r}: each part of a path has at most"
+            f" {LONGEST_PART} bytes of UTF-8",
+            hint="send it under a shorter name",
+        )
+    for other in map(PurePosixPath, known):
+        if path == other:
+            raise UsageError(f"two files have the name {given[:80]!r}")
+        if path in other.parents or other in path.parents:
+            raise UsageError(
+                f"{str(other)[:80]!r} and {given[:80]!r} cannot be sent together: one is a"
+                " file, and the other is in a folder of that name",
+                hint="rename one, or send them in two requests",
+            )
     return str(path)
 
 

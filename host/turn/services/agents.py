@@ -238,7 +238,7 @@ class Calls:
             except HostError as exc:
                 error = str(exc)
                 node.fail(error)
-            node.data.update(characters=len(draft.text), tool_calls=len(draft.calls))
+            node.data.update(characters=len(draft.text), tool_calls=len(draft.begun))
         answer = ModelResult(connector=ask.connector, content=draft.text, error=error or None)
         if draft.finished is None:
             return answer

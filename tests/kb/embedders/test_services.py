@@ -22,6 +22,7 @@ from groundhook.core.errors import (
     SourceTimeout,
 )
 from groundhook.handlers.kb.embed import embedding_tokens
+from groundhook.handlers.kb.embedders import endpoint
 from groundhook.handlers.kb.embedders.endpoint import LARGEST_VECTOR
 from groundhook.handlers.kb.embedders.service import EmbeddingLimits, make_batches, shorten_text
 from tests.kb.embedders.conftest import SERVICES, Makes, factories
@@ -214,10 +215,27 @@ async def test_an_answer_is_read_as_far_as_so_many_vectors_can_be(
     server: Loopback, makes: Makes, texts: int
 ) -> None:
     most = LARGEST_VECTOR * (texts + 1)
-    body = b" " * most + b" " * 10 * LARGEST_VECTOR
-    server.on("/openai/embeddings", Trickle(body, pause=0, size=LARGEST_VECTOR // 4))
+    server.on("/openai/embeddings", Html(" " * (most + 10 * LARGEST_VECTOR)))
     with pytest.raises(SourceMalformed, match=f"more than {most // 1024} kB"):
         await makes("openai", retries=0).embed_documents(["here"] * texts)
+
+
+@pytest.mark.parametrize("unit", ["[],", "0,", '{"a":0},'])
+async def test_an_answer_of_more_values_than_vectors_have_is_not_parsed(
+    server: Loopback, makes: Makes, unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "read_json", None)
+    body = '{"data": [' + unit * (400_000 // len(unit)) + "0]}"
+    server.on("/openai/embeddings", Html(body))
+    with pytest.raises(SourceMalformed, match="far more values than 2 vectors of 3 numbers"):
+        await makes("openai", retries=0, dimensions=3).embed_documents(["here"] * 2)
+
+
+async def test_long_vectors_are_asked_for_in_smaller_requests(
+    server: Loopback, makes: Makes
+) -> None:
+    await makes("openai", dimensions=4096).embed_documents(["here"] * 40)
+    assert [len(sent.json["input"]) for sent in server.requests] == [32, 8]
 
 
 @each
