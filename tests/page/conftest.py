@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,12 +20,11 @@ from groundhook.host.app.opening import open_host
 from tests.loops import run as run_apart
 from tests.server.conftest import (
     APP,
-    GROUNDHOOK,
     LOCAL,
     OTHER,
     READER,
-    SPARSE,
     Served,
+    load_rows,
     serve,  # noqa: F401 - a fixture
     serving,
     write,
@@ -204,12 +202,7 @@ def make_app(folder: Path, origin: str) -> Path:
             await host.add_documents("notes", app / "notes")
 
     run_apart(fill)
-    subprocess.run(
-        [GROUNDHOOK, "db", "load", "--app", str(app)],
-        env={**SPARSE, "HOME": str(app.parent)},
-        check=True,
-        capture_output=True,
-    )
+    load_rows(app)
     return app
 
 

@@ -8,12 +8,15 @@ started as a shell starts it.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from tests.parts import forks
 
@@ -64,3 +67,78 @@ def _ended(process: socket.socket) -> int:
     except TimeoutError:
         os.kill(id, 9)
         raise
+
+
+class StartedCommand:
+    """As much of `subprocess.Popen` as tests use: the command while it runs, with pipes for what it
+    writes. The process that it forked from is its parent."""
+
+    def __init__(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]):
+        self.returncode: int | None = None
+        pipes = [os.pipe() for _ in range(2)]
+        with Path(os.devnull).open(encoding="utf-8") as nothing:
+            self._process = forks.fork(
+                str(COMMAND),
+                arguments,
+                folder=folder,
+                environment=environment,
+                files={0: nothing.fileno(), 1: pipes[0][1], 2: pipes[1][1]},
+            )
+        for _, written in pipes:
+            os.close(written)
+        self.stdout, self.stderr = (os.fdopen(read, encoding="utf-8") for read, _ in pipes)
+        self.pid = int(self._process.recv(100))
+
+    def poll(self) -> int | None:
+        with suppress(BlockingIOError):
+            self._end(self._process.recv(100, socket.MSG_DONTWAIT))
+        return self.returncode
+
+    def wait(self, timeout: float = _HANG_S) -> int:
+        """Raises TimeoutError."""
+        self._process.settimeout(timeout)
+        if self.returncode is None:
+            self._end(self._process.recv(100))
+        assert self.returncode is not None
+        return self.returncode
+
+    def _end(self, told: bytes) -> None:
+        if self.returncode is None:
+            self.returncode = int(told or -signal.SIGKILL)
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stdout.close()
+        self.stderr.close()
+        self.wait()
+        self._process.close()
+
+
+def start_command(
+    arguments: Sequence[str], *, folder: Path, environment: Mapping[str, str], fork: bool = True
+) -> StartedCommand | subprocess.Popen[str]:
+    """Start the command in a folder; without `fork` as a shell starts it."""
+    own = {**ENVIRONMENT, **environment}
+    if fork and forks.may_fork(own):
+        return StartedCommand([*map(str, arguments)], folder, own)
+    return subprocess.Popen(
+        [str(COMMAND), *map(str, arguments)],
+        cwd=folder,
+        env=own,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

@@ -36,10 +36,16 @@ MODULES = (
 )
 IMPORTED = (
     "groundhook.core.readers.pool",
+    "groundhook.handlers.db.handler",
     "groundhook.handlers.kb.embedded.requests",
     "groundhook.hooks.compiler",
+    "groundhook.hooks.runner",
     "groundhook.host.app.host",
+    "groundhook.host.app.syncs",
     "groundhook.host.cli.main",
+    "groundhook.host.server.asgi",
+    "groundhook.host.server.mcp.server",
+    "groundhook.host.server.process",
 )
 VARIABLES = os.environ  # noqa: TID251 - of the processes that tests start
 # Variables that Python or the system read when a process starts.
@@ -268,6 +274,10 @@ def begin(asked: Mapping[str, Any], files: Sequence[int]) -> None:
     for number, wanted in zip(moved, asked["files"], strict=True):
         os.dup2(number, wanted)
         os.close(number)
+    # Those of the server were made for the files that it had.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(asked["folder"])
     VARIABLES.clear()
     VARIABLES.update(asked["environment"])

@@ -28,6 +28,7 @@ from groundhook.host.server.identity.caller import ALL_SCOPES
 from groundhook.host.server.identity.keys import Key, hash_of, id_of, make_key
 from groundhook.host.server.process import config_of, listen
 from tests.loopback.databases import own_schema
+from tests.parts.command import StartedCommand, run_command, start_command
 
 LOCAL = make_key()
 OTHER = make_key()
@@ -210,25 +211,28 @@ def serving(app: Path, *, reload: bool = False, workers: int = 1) -> Iterator[Se
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The app, with its rows loaded. Tests copy it or leave it as it is."""
     app = write(tmp_path_factory.mktemp("served") / "app", {**APP, "agent/agent.yml": settings()})
-    subprocess.run(
-        [GROUNDHOOK, "db", "load", "--app", str(app)],
-        env={**SPARSE, "HOME": str(app.parent)},
-        check=True,
-        capture_output=True,
-    )
+    load_rows(app)
     return app
 
 
+def load_rows(app: Path) -> None:
+    """`groundhook db load`."""
+    code, _, errors = run_command(
+        ("db", "load"), folder=app, environment={"HOME": str(app.parent)}, stdin=b""
+    )
+    assert code == 0, errors
+
+
 @contextmanager
-def started(app: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def started(
+    app: Path, *more: str
+) -> Iterator[tuple[StartedCommand | subprocess.Popen[str], dict[str, Any]]]:
     """`groundhook serve`: the process, and the line that it prints when it serves."""
-    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0", "--json", *more]
-    with subprocess.Popen(
-        command,
-        env={**SPARSE, "HOME": str(app.parent)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    with start_command(
+        ["serve", "--app", str(app), "--port", "0", "--json", *more],
+        folder=app.parent,
+        environment={"HOME": str(app.parent)},
+        fork="--workers" not in more,  # which start anew what started them
     ) as process:
         try:
             assert process.stdout is not None

@@ -26,11 +26,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from groundhook import UsageError
 from groundhook.host.server.process import listen
+from tests.parts.command import run_command, start_command
 from tests.server.conftest import (
     APP,
-    GROUNDHOOK,
     OTHER,
-    SPARSE,
     serving,
     settings,
     sse,
@@ -53,14 +52,9 @@ def connected(at: dict[str, Any]) -> httpx.Client:
 def pasted(app: Path, **variables: str) -> tuple[str, list[str]]:
     """What `groundhook serve` prints, and the answers to the line of curl and to the program, each
     pasted as it is into a shell with these variables."""
-    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0"]
-    with subprocess.Popen(
-        command,
-        env={**SPARSE, "HOME": str(app.parent)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    home = {"HOME": str(app.parent)}
+    command = ["serve", "--app", str(app), "--port", "0"]
+    with start_command(command, folder=app.parent, environment=home) as process:
         try:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -240,14 +234,9 @@ async def test_an_answer_over_mcp_may_end_as_well_or_says_that_it_could_not(
 
 
 def run(*command: str, app: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [GROUNDHOOK, *command, "--app", str(app)],
-        env={**SPARSE, "HOME": str(app.parent)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    arguments, home = [*command, "--app", str(app)], {"HOME": str(app.parent)}
+    code, out, err = run_command(arguments, folder=app.parent, environment=home, stdin=b"")
+    return subprocess.CompletedProcess(arguments, code, out.decode(), err.decode())
 
 
 def test_off_loopback_it_refuses_to_start_when_nobody_could_sign_in(app: Path) -> None:
@@ -327,14 +316,9 @@ def test_it_opens_the_page_in_the_browser_that_is_set(app: Path, tmp_path: Path)
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
     browser.chmod(0o755)
-    command = [GROUNDHOOK, "serve", "--app", str(app), "--port", "0", "--json", "--open-browser"]
-    with subprocess.Popen(
-        command,
-        env={**SPARSE, "HOME": str(app.parent), "BROWSER": f"{browser} %s"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command = ["serve", "--app", str(app), "--port", "0", "--json", "--open-browser"]
+    variables = {"HOME": str(app.parent), "BROWSER": f"{browser} %s"}
+    with start_command(command, folder=app.parent, environment=variables) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         at = json.loads(process.stdout.readline())

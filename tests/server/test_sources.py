@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,12 @@ from tests.loops import run as run_apart
 from tests.parts.children import running
 from tests.parts.pdf_files import pdf
 from tests.server.conftest import (
-    GROUNDHOOK,
     LOCAL,
     OTHER,
     READER,
-    SPARSE,
     Serve,
     Served,
+    load_rows,
     serving,
     settings,
     write,
@@ -158,12 +156,7 @@ def test_the_json_of_a_source_has_nothing_that_hides_or_reorders_text(serve: Ser
         "values": [{"id": 1, "note": {HIDING: [HIDING, 7]}}],
     }
     with serve({"models/tea.mod.yao": json.dumps(model)}) as served:
-        subprocess.run(
-            [GROUNDHOOK, "db", "load", "--app", str(served.app)],
-            env={**SPARSE, "HOME": str(served.app.parent)},
-            check=True,
-            capture_output=True,
-        )
+        load_rows(served.app)
         with served.client() as client:
             found = client.get("/api/sources/db/tea/1").json()
             assert found["record"]["note"] == {"abcdef": ["abcdef", 7]}
@@ -363,8 +356,7 @@ def test_a_row_with_a_json_cell_that_nobody_can_parse_is_found_and_read_by_every
         ),
     }
     app = write(tmp_path / "app", files)
-    load = [GROUNDHOOK, "db", "load", "--app", str(app)]
-    subprocess.run(load, env={**SPARSE, "HOME": str(tmp_path)}, check=True, capture_output=True)
+    load_rows(app)
     cells = ["[" * 5000 + "]" * 5000, f"[{'9' * 5000}]", "[1e999, NaN]"]
     with sqlite3.connect(app / ".groundhook" / "data.sqlite") as connection:
         connection.executemany(
