@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.cli.conftest import COMMAND, ENVIRONMENT, run_in
+from tests.parts.command import run_command
 
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[=>])|\r")
 PATIENCE = 40  # seconds; the test's own deadline is the bound
@@ -101,28 +102,20 @@ def terminal(app: Path, *arguments: str) -> Iterator[Screen]:
 
 
 def kept(app: Path) -> list[dict[str, object]]:
-    done = subprocess.run(
-        [COMMAND, "chats", "list", "--json"],
-        cwd=app,
-        env={**ENVIRONMENT, "HOME": str(app)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran(app, "chats", "list", "--json")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def chatting(app: Path, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `groundhook chat` with what a person types."""
-    return subprocess.run(
-        [COMMAND, "chat", *arguments],
-        input=typed,
-        cwd=app,
-        env={**ENVIRONMENT, "HOME": str(app)},
-        capture_output=True,
-        text=True,
-        check=False,
+    return ran(app, "chat", *arguments, typed=typed)
+
+
+def ran(app: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    code, out, err = run_command(
+        arguments, folder=app, environment={"HOME": str(app)}, stdin=typed.encode()
     )
+    return subprocess.CompletedProcess(arguments, code, out.decode(), err.decode())
 
 
 def under_way(app: Path) -> bool:
@@ -310,15 +303,7 @@ def test_a_message_with_the_id_of_a_kept_chat_continues_it(shop: Path) -> None:
 
 
 def test_a_chat_that_is_not_there_cannot_be_continued(shop: Path) -> None:
-    done = subprocess.run(
-        [COMMAND, "chat", "shop", "--chat", "c_nothing"],
-        cwd=shop,
-        env={**ENVIRONMENT, "HOME": str(shop)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = chatting(shop, "", "shop", "--chat", "c_nothing")
     assert done.returncode == 1
     assert "no chat 'c_nothing'" in done.stderr
 
