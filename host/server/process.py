@@ -35,7 +35,7 @@ from groundhook.host.server.identity.sign_in_link import make_link
 
 HEADER_BYTES = 32 * 1024
 LAST_RESORT_S = 5  # after `drain_s`
-WORKER_S = 120
+WORKER_S = 30  # to begin and to say that it lives; one killed meanwhile is replaced after it
 BACKLOG = 2048
 
 

@@ -157,6 +157,7 @@ def test_workers_that_are_killed_are_replaced_and_end_with_the_process_that_star
                 answer.read()
         end_leases(app, {})
         with connected(at) as again:
+            again.timeout = 200  # a worker that was asked just before whether it lives has 30 s
             events = sse(again.get(f"/api/turns/{turn}/events"))
             assert events[-2][2]["code"] == "turn_lost"
             with again.stream("POST", path, json={"text": "Again?"}) as answer:

@@ -25,6 +25,8 @@ from groundhook.hooks.runner import open_engine
 from tests.hooks.conftest import Hooks, Services
 from tests.parts.children import of_children
 
+pytestmark = pytest.mark.usefixtures("processes_of_its_own")
+
 ABORTING = (
     "function Create() { return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }"
 )
@@ -321,8 +323,6 @@ async def test_a_worker_ends_when_its_host_dies(cache: Path, tmp_path: Path) -> 
 import anyio, os, pathlib
 from groundhook.hooks.runner import open_engine
 from tests.hooks.conftest import Hooks
-
-pytestmark = pytest.mark.usefixtures("processes_of_its_own")
 async def main():
     async with open_engine(workers=1, cache=pathlib.Path({str(cache)!r})) as engine:
         hooks = Hooks(engine, pathlib.Path({str(tmp_path)!r}))

@@ -4,7 +4,7 @@ chunks."""
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groundhook.core.types.documents import Block, Document
@@ -73,6 +73,12 @@ def test_no_chunk_is_larger_than_the_size(text: str, size: int, overlap: int) ->
 
 
 @given(DOCUMENTS, st.integers(0, 60))
+@example(
+    "# One\n\n?\n\n?\n\n?\n\n?ééé\n\n| a | b |\n|---|---|\n| 0 | x0 |\n\n?\n\n"
+    + "x" * 375
+    + "\n\n[ref]: https://example.com/a",
+    15,
+)
 def test_chunks_follow_the_document_and_hold_its_text(text: str, overlap: int) -> None:
     document = read(text.encode(), "doc.md")
     found = chunks(document, size=32, overlap=overlap, count=embedding_tokens)

@@ -100,7 +100,10 @@ def chunks(
         else _join(sections, pages=by == "page")
     )
     return [
-        chunk for stretch in stretches for chunk in cutter.stretch(stretch, alone=by == "paragraph")
+        chunk
+        for stretch in stretches
+        for chunk in cutter.stretch(stretch, alone=by == "paragraph")
+        if chunk.start < chunk.end  # else blanks, such as those before a definition of a link
     ]
 
 
