@@ -288,7 +288,7 @@ def chromium() -> Iterator[Browser]:
 def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     """A visit that fails at its end if the page has complained or left its origin."""
     context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)  # which only a hang reaches
     page = context.new_page()
     visit = Visit(page, context, url)
     page.on("pageerror", lambda error: visit.complaints.append(str(error)))
