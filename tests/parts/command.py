@@ -102,9 +102,9 @@ class StartedCommand:
         assert self.returncode is not None
         return self.returncode
 
-    def _end(self, told: bytes) -> None:
+    def _end(self, status: bytes) -> None:
         if self.returncode is None:
-            self.returncode = int(told or -signal.SIGKILL)
+            self.returncode = int(status or -signal.SIGKILL)
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:

@@ -24,7 +24,7 @@ _CONTENTS = "#contents, #toc, .contents, .localtoc, .table-of-contents, .toc, .t
 _STEPS = "a[accesskey], a[rel=next], a[rel=prev], a[rel=up]"  # to the pages before and after
 _MOST_BAR = 300  # letters of a table with such steps
 _LEAST_TEXT = 20  # letters beside a table of contents, without headings
-# A menu marks the page that it stands on.
+# A menu marks the page that it is on.
 _MARKED = ".active, .current, [aria-current]"
 _SKIP = re.compile(
     r"(skip|jump) (to|over)\b|zum (haupt)?inhalt\b|aller au contenu\b", re.IGNORECASE

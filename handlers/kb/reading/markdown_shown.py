@@ -34,7 +34,7 @@ def show(
     text: str, begin: int, blocks: Sequence[Block], links: Mapping[str, str]
 ) -> tuple[str, tuple[Block, ...]]:
     """Return the text as it is shown from offset `begin` on, with its blocks. `links` has the
-    addresses of labels, in upper case; lines that define them are between blocks, and left out."""
+    addresses of labels, in upper case; lines that define them are between blocks, and omitted."""
 
     def between(start: int, end: int) -> str:
         return _LINE.sub("", text[start:end]) if links else text[start:end]
