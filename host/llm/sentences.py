@@ -27,8 +27,8 @@ LONGEST = 480
 
 MOST_DIGITS = 3  # of the number of a list item
 
-_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>[^*_]{1,80}?)\1\s*+(?::\s*+)?$")
-_ENTRY = re.compile(r"^\s*(?:[•‣▪–]|\(\d{1,3}\)|\(?[a-zA-Z]\)|\d{1,3}[.)])\s+(?P<text>.*)$")
+_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>(?:(?!\1)[^\n]){1,80}+)\1\s*+(?::\s*+)?$")
+_ENTRY = re.compile(r"^\s*(?:[-*+•‣▪–]|\(\d{1,3}\)|\(?[a-zA-Z]\)|\d{1,3}[.)])\s+(?P<text>.*)$")
 _TASK = re.compile(r"^\[[ xX]\]\s+")
 # A diagram, columns of plain text, or a line below a heading.
 _DRAWN = re.compile(r"[\u2500-\u259f]|\S\s{3,}\S.*\S\s{3,}\S|^={3,}\s*$")
@@ -110,9 +110,8 @@ def _parser() -> MarkdownIt:
     # Imported here: it takes 10 ms, and hosts with a language model do not need it.
     from markdown_it import MarkdownIt
 
-    # HTML tags are removed from paragraphs instead; a line of dashes below a paragraph is more
-    # often a separator than an underlined heading; inline marks are handled by `_strip_marks`.
-    return MarkdownIt("commonmark").enable("table").disable(["html_block", "lheading", "inline"])
+    # HTML tags are removed from paragraphs instead; inline marks are handled by `_strip_marks`.
+    return MarkdownIt("commonmark").enable("table").disable(["html_block", "inline"])
 
 
 class _BlockReader:
@@ -134,9 +133,19 @@ class _BlockReader:
             if token.type == "inline":
                 self._read_text(container, token.content)
             else:
-                container = token.type
+                container = token.type if not self._is_separated(token) else "paragraph_open"
                 self._read_structure(token)
         return self._blocks
+
+    def _is_separated(self, token: Token) -> bool:
+        """Return whether a heading is a paragraph above a line that only separates it from what
+        follows: a line that underlines a heading is about as long as its text, which is one
+        line."""
+        if token.type != "heading_open" or token.markup.startswith("#") or token.map is None:
+            return False
+        first, end = token.map
+        text, line = (self._lines[at].strip(" >\t") for at in (first, end - 1))
+        return end - first > 2 or len(line) < 0.75 * len(text)
 
     def _read_structure(self, token: Token) -> None:
         match token.type:
@@ -156,7 +165,7 @@ class _BlockReader:
             case "code_block" if not self._lists:
                 self._add("code", *token.content.expandtabs(4).split("\n"))
             case "code_block":  # text below a list item that is indented too far
-                self._add("prose", *token.content.split("\n"))
+                self._read_paragraph("prose", token.content)
             case "table_open" | "table_close":
                 self._columns = ""
             case "tr_open":

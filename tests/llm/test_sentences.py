@@ -116,6 +116,27 @@ Half a gigabyte.
     ]
 
 
+def test_underlined_lines_are_headings_and_lines_between_texts_are_not() -> None:
+    content = (
+        "Leaks\n=====\nMemory is lost.\n\n2.1. Errors of `free`\n---------------------\n"
+        "It was freed twice.\n\nTwo sentences of a text.\n---\nA line is above this one.\n\n"
+        "One line,\nanother line\n------------\nThe end.\n\n**set_up and tear_down**\n\nBoth run.\n\n"
+        "- outer\n\n      - inner one\n      - inner two\n"
+    )
+    assert [(sentence.text, sentence.heading) for sentence in sentences(content)] == [
+        ("Memory is lost.", "Leaks"),
+        ("It was freed twice.", "2.1. Errors of `free`"),
+        ("Two sentences of a text.", "2.1. Errors of `free`"),
+        ("A line is above this one.", "2.1. Errors of `free`"),
+        ("One line, another line", "2.1. Errors of `free`"),
+        ("The end.", "2.1. Errors of `free`"),
+        ("Both run.", "set_up and tear_down"),
+        ("outer", "set_up and tear_down"),
+        ("inner one", "set_up and tear_down"),
+        ("inner two", "set_up and tear_down"),
+    ]
+
+
 def test_rows_have_the_names_of_their_columns_and_code_is_separate() -> None:
     content = "It is:\n\n    a = b\n\n| key | value |\n|---|---|\n| one | 1 |\n\n"
     content += "- entry\n\n      below it\n\n```\n  xy:\n  \tz\n```\nEnd."
