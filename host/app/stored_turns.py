@@ -22,7 +22,7 @@ import anyio
 from pydantic import ValidationError
 
 from groundhook.core.app_settings import StoreSettings
-from groundhook.core.errors import StorageError, UnknownName
+from groundhook.core.errors import ChatBusy, StorageError, UnknownName
 from groundhook.core.exception_groups import unwrap_exception_groups
 from groundhook.core.json_lines import line
 from groundhook.core.json_text import read_json
@@ -68,6 +68,8 @@ class StoredTurns:
     runtime: Callable[[], Runtime]
     turns: OpenTurns
     worker: str = field(default_factory=lambda: secrets.token_hex(8))
+    # Turns of this process that are over, which the store could not be told, by their ids.
+    _unended: dict[str, tuple[ChatOwner, StoredTurn]] = field(default_factory=dict)
 
     @property
     def settings(self) -> StoreSettings:
@@ -151,7 +153,7 @@ class StoredTurns:
         """Run a turn, and store it while it runs. A turn that cannot begin is not stored. Raises
         ChatBusy, RequestRepeated, StorageError and what `Host.stream` raises."""
         self.turns.refuse_if_closed()
-        turn = await self.store.conversations.begin(owner, new)
+        turn = await self._begin(owner, new)
         recorder: TurnRecorder | None = None
         try:
             async with AsyncExitStack() as stack:
@@ -168,11 +170,30 @@ class StoredTurns:
         finally:
             if recorder is not None:
                 await recorder.close()
+                if not recorder.is_ended:
+                    self._unended[turn.id] = owner, turn
                 if recorder.is_unknown and turn.chat_id:
                     await self._forget_removed(owner, turn.chat_id)
             else:
                 with anyio.move_on_after(UNDOING_S, shield=True):
                     await self.store.conversations.undo(owner, turn.id)
+
+    async def _begin(self, owner: ChatOwner, new: NewTurn) -> StoredTurn:
+        try:
+            return await self.store.conversations.begin(owner, new)
+        except ChatBusy as busy:
+            if busy.turn_id not in self._unended:
+                raise
+            await self._end_unended(busy.turn_id)
+        return await self.store.conversations.begin(owner, new)
+
+    async def _end_unended(self, id: str) -> None:
+        """Store that a turn is over, so that its chat need not wait for the end of its lease.
+        Raises StorageError."""
+        owner, turn = self._unended[id]
+        ended = without_answer(turn, milliseconds(self.runtime().now))
+        await self.store.conversations.end(owner, ended)
+        self._unended.pop(id, None)
 
     async def forget(self, owner: ChatOwner, id: str) -> None:
         """Remove the values that hooks keep for a chat (`ctx.memory.chat`)."""
@@ -188,8 +209,10 @@ class StoredTurns:
                 await self.forget(owner, chat)
 
     async def end_lost_turns(self) -> int:
-        """End the turns of processes that no longer run, with their text so far as the answer.
-        Returns the number of these turns."""
+        """End the turns of processes that no longer run, with their text so far as the answer, and
+        those of this one whose end could not be stored. Returns the number of the former."""
+        while self._unended:
+            await self._end_unended(next(iter(self._unended)))
         lease = lease_until(self.settings)
         lost = await self.store.upkeep.lost(round(time.time() * 1000), lease)
         for owner, turn in lost:

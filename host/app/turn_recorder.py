@@ -75,8 +75,9 @@ def without_answer(turn: StoredTurn, at: int) -> EndedTurn:
 class TurnRecorder:
     """Iterates over the events of a turn for its reader, and stores them: in the log every
     `flush_ms`, and all of them before the reader gets the last event. `stop` ends the turn for its
-    reader, with the events that have arrived. `is_unknown`: the store no longer had the turn when
-    it ended, such as one whose chat was removed."""
+    reader, with the events that have arrived. `is_ended`: the store knows that the turn is over.
+    `is_unknown`: the store no longer had the turn when it ended, such as one whose chat was
+    removed."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class TurnRecorder:
         self._flushing = anyio.Lock()
         self._stopping = False
         self._end: TurnState | None = None  # how the turn ended, once its last events are kept
-        self.is_unknown = False
+        self.is_ended = self.is_unknown = False
         self._settled = False  # whether the end is stored, or its reader knows that it is not
 
     def __aiter__(self) -> TurnRecorder:
@@ -222,10 +223,11 @@ class TurnRecorder:
 
     async def _free_chat(self) -> None:
         """Store that the turn has ended, without its answer: on a full disk that may still fit, and
-        the chat can go on. Where it does not, the chat waits for the end of the lease."""
+        the chat can go on."""
         ended = without_answer(self.turn, milliseconds(self._now))
         with anyio.move_on_after(CLOSING_S), suppress(StorageError):
             await self._store.conversations.end(self._owner, ended)
+            self.is_ended = True
 
     def _log_unkept(self, failure: StorageError) -> None:
         log.error("turn %s: its answer was not kept: %s", self.turn.id, failure)
@@ -240,4 +242,5 @@ class TurnRecorder:
                     id=self.turn.id, answer=answer, state=state, at=at, first=first, log=body
                 )
                 self.is_unknown = not await self._store.conversations.end(self._owner, ended)
+                self.is_ended = True
         return not self.is_unknown
