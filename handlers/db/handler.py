@@ -125,7 +125,7 @@ class DBHandler:
             queries, notes = await read_by_delegate(
                 delegate, request, self._store.schemas, limit, scope
             )
-            merged = [merge(request, query, limit) for query in queries]
+            merged = [merge(request, query) for query in queries]
             checked = self._runner.check_all(await self._with_known_fields(request, merged, scope))
             node.data.update(dsl=[one.query.wire() for one in checked])
         for note in notes:
@@ -193,7 +193,7 @@ class DBHandler:
         answers = await self._run_readings(reads, request, limit, scope, teller)
         result = judged(reads, answers, teller)
         if named := {each.read_as for each in result.account.readings}:
-            told = {teller.sentence(one.sentence_query): one.reading for one in answers}
+            told = {teller.sentence(one.query): one.reading for one in answers}
             self._named.keep(scope.identity, {key: told[key] for key in named})
         return result
 
@@ -234,7 +234,7 @@ class DBHandler:
         self, reads: Reads, request: SearchRequest, limit: int, scope: Scope, teller: Teller
     ) -> list[JudgedAnswer]:
         queries = [reading.query for reading in reads.readings]
-        merged = [merge(request, query, limit) for query in queries]
+        merged = [merge(request, query) for query in queries]
         known = await self._with_known_fields(request, merged, scope)
         readings = [reads.readings[merged.index(query)] for query in known]
         checked = self._runner.check_all(known)
@@ -260,7 +260,7 @@ class DBHandler:
         given = request.wheres or request.orders or computes(request)
         if not given:
             return SourceResult(total=0, account=account)
-        merged = [merge(request, QueryDSL(model=model), limit) for model in models]
+        merged = [merge(request, QueryDSL(model=model)) for model in models]
         checked = self._runner.check_all(await self._with_known_fields(request, merged, scope))
         found = await self._runner.run_all(checked, limit, scope, teller)
         partly = account.model_copy(update={"certainty": "partial"})

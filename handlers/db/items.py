@@ -74,20 +74,17 @@ def tabulated(
     *,
     total: int,
     at_least: bool,
-    whole: bool,
 ) -> list[Item]:
     """Return the items of a query, one for each of its rows, as the rows of one table. `total`
-    counts all rows, or `at_least` as many; `whole`: the question asks for as many as there are."""
+    counts all rows, or `at_least` as many."""
     names, cells = (_figure_cells if dsl.computed else _record_cells)(rows, dsl, teller)
-    # The limit of a question is a part of it; one of the search is not.
-    query = {key: value for key, value in dsl.wire().items() if whole or key != "limit"}
     table = Table(
-        id=json.dumps(query, sort_keys=True, ensure_ascii=False),
+        id=json.dumps(dsl.wire(), sort_keys=True, ensure_ascii=False),
         name=teller.schemas[dsl.model].name,
         columns=tuple(names),
         total=max(total, len(items)),
         total_is="at_least" if at_least else "exact",
-        whole=whole,
+        whole=dsl.limit is not None,
     )
     return [
         item.model_copy(update={"row": Row(table=table, cells=tuple(texts))})

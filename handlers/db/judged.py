@@ -28,11 +28,6 @@ class JudgedAnswer:
     found: SourceResult
 
     @property
-    def sentence_query(self) -> QueryDSL:
-        """The query as it is told: with the question's own limit, not the caller's."""
-        return self.query.model_copy(update={"limit": self.reading.query.limit})
-
-    @property
     def empty(self) -> bool:
         """Whether nothing was found, or only a figure over no records."""
         counted = self.query.aggregates[:1]
@@ -68,7 +63,7 @@ def judged(reads: Reads, answers: Sequence[JudgedAnswer], teller: Teller) -> Sou
     if len(different) > 1:
         return _several(list(reversed(different.values())), teller)
     answer = next((each for each in answers if not each.reading.notes), answers[0])
-    read_as = teller.sentence(answer.sentence_query)
+    read_as = teller.sentence(answer.query)
     account = SearchAccount(certainty="sure", read_as=read_as, read_by=BUILTIN)
     if answer.empty and (
         answer.reading.presumes or answer.reading.yearless or answer.query.aggregates
@@ -117,7 +112,7 @@ def refused_by_model(reading: ModelReading, by: str, teller: Teller) -> SearchAc
 
 def _several(answers: Sequence[JudgedAnswer], teller: Teller) -> SourceResult:
     readings = tuple(
-        OtherReading(read_as=teller.sentence(answer.sentence_query), total=answer.found.total)
+        OtherReading(read_as=teller.sentence(answer.query), total=answer.found.total)
         for answer in answers[:MOST_SHOWN]
     )
     listed = "; ".join(f"{each.read_as} ({each.total})" for each in readings)

@@ -68,8 +68,8 @@ class QueryRunner:
             total += answer.total
             at_least |= answer.total_is_lower_bound
             if one.query.ties:
-                most += max(0, len(answer.rows) - (one.query.limit or limit))
-        queries = [one.query.wire() for one in checked]
+                most += max(0, len(answer.rows) - min(one.query.limit or limit, limit))
+        queries = [{**one.query.wire(), "limit": one.query.limit or limit} for one in checked]
         return SourceResult(
             items=tuple(first_rows(tables, most)),
             total=total,
@@ -83,8 +83,9 @@ class QueryRunner:
         """Return the rows of one query. With `count_total`, also count all matches, unless the
         query's own limit is lower than `limit`. Raises SourceError, NotPermitted."""
         permits = self._permits(checked.query, scope)
-        model, row_limit = checked.query.model, checked.query.limit or limit
-        count_total = count_total and row_limit >= limit  # "top 5" needs no total
+        model, row_limit = checked.query.model, min(checked.query.limit or limit, limit)
+        # "top 5" needs no total.
+        count_total = count_total and (checked.query.limit or limit + 1) > limit
         run = partial(self._run_traced, checked, permits, row_limit, count_total=count_total)
         use_index = await self._store.has_index(checked.clean)
         answer = await run(use_index=use_index)
@@ -143,7 +144,6 @@ def _rows_of(query: QueryDSL, answer: QueryResult, limit: int, teller: Teller) -
         teller,
         total=answer.total,
         at_least=answer.total_is_lower_bound,
-        whole=query.limit is not None and query.limit < limit,
     )
     if not (query.orders or query.computed):
         items.sort(key=lambda item: -item.score)

@@ -148,8 +148,8 @@ class Store:
         count_total: bool = False,
     ) -> QueryResult:
         """Run a linted query; `use_index`: read the full-text index. With `count_total`, a second
-        statement counts the matches beyond `limit`. Raises SourceError."""
-        place = self._place(dsl.model)
+        statement counts the matches beyond `limit`, up to the query's own. Raises SourceError."""
+        place, asked = self._place(dsl.model), dsl.limit or limit
         statement, values = place.compiler.query(dsl, permits, limit, use_index=use_index)
         long = any(
             field.long or field.kind == "json" for field in self.schemas[dsl.model].fields.values()
@@ -162,7 +162,7 @@ class Store:
             answer = replace(answer, total=dsl.offset + len(answer.rows))
             complete = not answer.truncated and (
                 len(answer.rows) < limit + MAX_TIES
-                if dsl.ties
+                if dsl.ties and asked <= limit
                 else len(answer.rows) < limit and (answer.rows or not dsl.offset)
             )
             if complete or not (count_total or dsl.ties):
@@ -171,10 +171,12 @@ class Store:
                 return replace(answer, total_is_lower_bound=True)
             try:
                 total = connection.execute(
-                    place.compiler.count(dsl, permits, limit, use_index=use_index)
+                    place.compiler.count(dsl, permits, asked, use_index=use_index)
                 ).scalar_one()
             except sa.exc.OperationalError:  # most likely the timeout; the rows are complete
                 return replace(answer, total_is_lower_bound=True)
+            if dsl.limit and not dsl.ties and total > dsl.offset + dsl.limit:
+                return replace(answer, total=dsl.offset + dsl.limit)
             return replace(answer, total=total, total_is_lower_bound=total == MAX_COUNT)
 
         names = self._names(models_of(dsl, self.schemas))

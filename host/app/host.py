@@ -212,8 +212,10 @@ class Host:
         if "model" not in query:
             raise UsageError("the search has not one query to export", hint="name one model")
         first = result.items[0].row if result.items else None
-        if valid.limit is None and not (first and first.table.whole):
-            query.pop("limit", None)
+        if valid.limit is not None:
+            query["limit"] = min(valid.limit, query["limit"])
+        elif not (first and first.table.whole):
+            del query["limit"]
         return await self.database.export(query, MOST_EXPORTED, searcher.scope)
 
     def _searcher(

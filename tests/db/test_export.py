@@ -82,7 +82,11 @@ async def test_an_export_keeps_the_limit_of_the_question_and_of_the_caller(app: 
         top = {**ASK, "query": "top 3 notes by price"}
         asked = await host.export(top, identity=ada, assistant="desk")
         given_limit = await host.export({**ASK, "limit": 5}, identity=ada, assistant="desk")
+        beyond = {**ASK, "query": "top 60 notes by price"}
+        many = await host.export(beyond, identity=ada, assistant="desk")
+        fewer = await host.export({**beyond, "limit": 5}, identity=ada, assistant="desk")
     assert (len(asked.rows), len(given_limit.rows)) == (3, 5)
+    assert (len(many.rows), many.total, len(fewer.rows)) == (60, 60, 5)
 
 
 @pytest.mark.parametrize(
@@ -158,15 +162,22 @@ def _read_over_http(app: Path) -> None:
         assert ada.get(again["csv"]).text == found.text
 
 
-async def test_all_rows_of_a_question_for_a_number_of_rows_are_that_number(app: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "limit"),
+    [(220, 300), (60, None)],
+    ids=["that are all read", "of which a part is read"],
+)
+async def test_all_rows_of_a_question_for_a_number_of_rows_are_that_number(
+    app: Path, number: int, limit: int | None
+) -> None:
     ada = Identity(user_id="ada")
     async with open_host(app, environment={}) as host:
-        asked = {"type": "db", "query": "top 220 notes by price", "limit": 300}
+        asked = {"type": "db", "query": f"top {number} notes by price", "limit": limit}
         found = await host.search(asked, identity=ada, assistant="desk")
         [table] = long_tables(found.items)
         tables = WholeTables(host, Secret(host.app.state))
         whole = await tables.read(table.id, tables.signature(table.id, ada), ada)
-    assert (table.total, len(whole.rows)) == (220, 220)
+    assert (table.total, found.total, len(whole.rows)) == (number, number, number)
 
 
 async def test_a_client_of_mcp_reads_all_rows_that_its_own_search_offered(

@@ -13,9 +13,9 @@ from groundhook.handlers.db.query.dsl import EVERY_TEXT, QueryDSL, conditions
 _Part = TypeVar("_Part")
 
 
-def merge(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
+def merge(request: SearchRequest, dsl: QueryDSL) -> QueryDSL:
     """Merge the request's options into the question's query: conditions are added, orders come
-    first, and fields replace the query's.
+    first, and fields replace the query's. The limit stays the question's own.
 
     The request's aggregates replace the question's. If only the question asks for figures, the
     request's fields and orders are ignored, since they are for records.
@@ -23,7 +23,7 @@ def merge(request: SearchRequest, dsl: QueryDSL, limit: int) -> QueryDSL:
     wheres = (*_given(request.wheres), *dsl.wheres)
     orders, havings = _given(request.orders), _given(request.havings)
     page: dict[str, Any] = {
-        "limit": min(limit, dsl.limit or limit),
+        "limit": dsl.limit,
         "ties": dsl.ties if request.ties is None else request.ties,
         "offset": request.offset or dsl.offset,
     }
