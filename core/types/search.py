@@ -313,13 +313,14 @@ class SearchAccount(Value):
 class Table(Value):
     """The rows of one query on a database, which are one source.
 
-    `id` is the same for the same query; `columns` are names for readers, in the order asked.
+    `id` is the query as JSON; `columns` are names for readers, in the order asked, in `language`.
     `total` counts all rows, also those that were not returned. With `whole`, the question named the
     number of rows ("top 30"). `account` is that of the search."""
 
     id: str
     name: str
     columns: tuple[str, ...] = ()
+    language: str = ""
     total: int = 0
     total_is: TotalIs = "exact"
     whole: bool = False
@@ -329,11 +330,12 @@ class Table(Value):
 class LongTable(Value):
     """A table of a search of which answers show a part."""
 
-    id: str = Field(description="As in the rows of the table")
+    id: str = Field(description="Of its query, and without meaning for clients of the server")
     name: str = Field(description="How the question was read")
     rows: int = Field(description="Rows that the search returned")
     total: int = Field(description="All rows")
     total_is: TotalIs = "exact"
+    language: str = Field(default="", description="Language of the names of its columns")
     csv: str = Field(default="", description="HTTP: where this reader gets all rows as CSV")
 
 

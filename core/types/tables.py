@@ -38,6 +38,7 @@ def long_tables(items: Iterable[Item]) -> tuple[LongTable, ...]:
             rows=len(rows),
             total=table.total,
             total_is=table.total_is,
+            language=table.language,
         )
         for table, rows in tables_of(items)
         if table is not None and table.total > min(len(rows), most_shown(table))

@@ -80,11 +80,13 @@ class Database:
         _, handler = await self._open()
         return await handler.records(query, scope)
 
-    async def export(self, query: Mapping[str, Any], most: int, scope: Scope, /) -> Exported:
-        """Return up to `most` rows of a query that a search returned. Raises SourceError,
-        NotPermitted."""
+    async def export(
+        self, query: Mapping[str, Any], most: int, scope: Scope, /, *, language: str = ""
+    ) -> Exported:
+        """Return up to `most` rows of a query that a search returned, with the names of columns in
+        a language. Raises SourceError, NotPermitted."""
         _, handler = await self._open()
-        return await handler.export(query, most, scope)
+        return await handler.export(query, most, scope, language=language)
 
     async def load(
         self, progress: LoadProgress | None = None, *, now: Clock | None = None

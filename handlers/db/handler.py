@@ -144,7 +144,7 @@ class DBHandler:
         return words_for(scope.settings.query.language, request.query, schemas)
 
     def _teller(self, words: Vocabulary) -> Teller:
-        return Teller(self._store.schemas, words.file.say)
+        return Teller(self._store.schemas, words)
 
     async def _understand(self, request: SearchRequest, scope: Scope) -> Understood:
         """Return what the built-in reader understands of a question."""
@@ -299,14 +299,16 @@ class DBHandler:
         )
         return [values_of(row, dsl, schema) for row in answer.rows]
 
-    async def export(self, query: Mapping[str, Any], most: int, scope: Scope, /) -> Exported:
-        """Return up to `most` rows of a query that a search returned, as the identity may see them.
-        Raises SourceError, NotPermitted."""
+    async def export(
+        self, query: Mapping[str, Any], most: int, scope: Scope, /, *, language: str = ""
+    ) -> Exported:
+        """Return up to `most` rows of a query that a search returned, as the identity may see them,
+        with the names of columns in a language. Raises SourceError, NotPermitted."""
         dsl = parse(query)
         self._require_models([dsl.model])
         checked = self._runner.check(dsl)
         answer = await self._runner.run(checked, most, scope)
-        teller = self._teller(words_for(scope.settings.query.language, ""))
+        teller = self._teller(words_for(language or scope.settings.query.language, ""))
         columns, rows = await anyio.to_thread.run_sync(exact_rows, answer.rows, dsl, teller)
         return Exported(
             columns=columns,

@@ -81,6 +81,7 @@ def tabulated(
     table = Table(
         id=json.dumps(dsl.wire(), sort_keys=True, ensure_ascii=False),
         name=teller.schemas[dsl.model].name,
+        language=teller.words.language,
         columns=tuple(names),
         total=max(total, len(items)),
         total_is="at_least" if at_least else "exact",

@@ -216,7 +216,8 @@ class Host:
             query["limit"] = min(valid.limit, query["limit"])
         elif not (first and first.table.whole):
             del query["limit"]
-        return await self.database.export(query, MOST_EXPORTED, searcher.scope)
+        language = first.table.language if first else ""
+        return await self.database.export(query, MOST_EXPORTED, searcher.scope, language=language)
 
     def _searcher(
         self,

@@ -199,9 +199,9 @@ class Call:
     def audience(self, *, trace: bool = False) -> Audience:
         """Return which events this caller may see."""
         author = "author" in self.caller.scopes
-        sign = partial(self.serving.tables.signature, identity=self.caller.identity)
+        seal = partial(self.serving.tables.token, identity=self.caller.identity)
         return Audience(
-            public_url=self.public_url, author=author, trace=trace and author, sign=sign
+            public_url=self.public_url, author=author, trace=trace and author, seal=seal
         )
 
     async def json(self) -> Any:

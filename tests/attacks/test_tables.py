@@ -3,16 +3,21 @@ reading that somebody else was named."""
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 from groundhook import open_host
 from groundhook.core.errors import UnknownName
+from groundhook.core.types.events import SearchComplete
 from groundhook.core.types.model_spec import ModelSpec
+from groundhook.core.types.search import LongTable
 from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import open_database
+from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.server.identity.secret import Secret
 from groundhook.host.server.whole_tables import WholeTables
 from tests.conftest import MakeApp
@@ -48,32 +53,54 @@ async def test_all_rows_of_a_table_are_for_the_caller_whose_search_returned_a_pa
     async with open_host(app, environment={}) as host:
         await host.database.load()
         tables = WholeTables(host, Secret(host.app.state), lambda: day * 86_400.0)
-        query = '{"model": "note", "select": ["title"]}'
-        signature = tables.signature(query, ANN)
-        assert (await tables.read(query, signature, ANN)).rows == (("Iron Maiden",),)
-        others = query.replace("title", "owner")
+        table = of('{"model": "note", "select": ["title"]}')
+        token = tables.token(table, ANN)
+        assert (await tables.read(token, ANN)).rows == (("Iron Maiden",),)
         refused = []
-        for asked, signed, identity in (
-            (query, signature, BOB),
-            (query, signature, Identity()),
-            (others, signature, ANN),
-            (query, "", ANN),
-            (query, Secret(host.app.state).signature("mcp-web", query), ANN),
-            # Signed, and none of a search: no query, an unknown model, no identity.
-            ("{", tables.signature("{", ANN), ANN),
-            ('{"model": "x"}', tables.signature('{"model": "x"}', ANN), ANN),
-            (query, tables.signature(query, Identity()), Identity()),
-        ):
+        for asked, identity in (
+            (token, BOB),
+            (token, Identity()),
+            *((token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :], ANN) for at in (0, 40)),
+            *((each, ANN) for each in ("", "é", "rows", "A" * 64, token[:-8], table.id)),
+            (Secret(host.app.state).seal("mcp-web", json.dumps(["", table.id])), ANN),
+            # Sealed, and none of a search: no query, an unknown model, no identity.
+            (tables.token(of("{"), ANN), ANN),
+            (tables.token(of('{"model": "x"}'), ANN), ANN),
+            (tables.token(table, Identity()), Identity()),
+        ):  # fmt: skip
             with pytest.raises(UnknownName) as error:
-                await tables.read(asked, signed, identity)
+                await tables.read(asked, identity)
             refused.append(str(error.value))
         day += 1
-        assert (await tables.read(query, signature, ANN)).total == 1
+        assert (await tables.read(token, ANN)).total == 1
         day += 1  # the end of the address
         with pytest.raises(UnknownName) as error:
-            await tables.read(query, signature, ANN)
+            await tables.read(token, ANN)
         refused.append(str(error.value))
         assert len(set(refused)) == 1
+
+
+def of(query: str) -> LongTable:
+    return LongTable(id=query, name="Notes", rows=1, total=2)
+
+
+def test_the_condition_of_a_hook_is_in_no_id_or_address_that_a_reader_gets(tmp_path: Path) -> None:
+    secret = Secret(tmp_path)
+    queries = [json.dumps({"model": "note", "salary": salary}) for salary in (1, 2)]
+    first, other = (
+        Audience(public_url="https://x", seal=lambda table: secret.seal("rows", table.id)).of(
+            SearchComplete(search_id="s1", total=2, duration_ms=1, tables=(of(query),))
+        )
+        for query in queries
+    )
+    assert isinstance(first, SearchComplete)
+    assert isinstance(other, SearchComplete)
+    for event in (first, other):
+        text = unquote(event.model_dump_json())
+        decoded = base64.urlsafe_b64decode(event.tables[0].csv.rpartition("/")[2] + "==")
+        assert "salary" not in text
+        assert b"salary" not in decoded
+    assert first.tables[0].id != other.tables[0].id
 
 
 async def test_the_sentence_of_a_reading_chooses_nothing_for_another_identity(

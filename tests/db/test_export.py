@@ -147,12 +147,15 @@ def _read_over_http(app: Path) -> None:
         assert rows[0] == ["Id", "Title", "Owner", "Price"]
         assert (len(rows), {row[2] for row in rows[1:]}) == (1081, {"ada"})
         assert found.headers["groundhook-total"] == "1080"
-        # Another caller's address, another query, and no signature are the same: nothing.
-        changed = address.replace("note", "other", 1)
-        unsigned = address.replace("/rows/", "/rows/x", 1)
-        answers = [bob.get(address), ada.get(changed), ada.get(unsigned)]
-        assert [each.status_code for each in answers] == [404, 404, 404]
+        # Another caller's address and a changed one are the same: nothing.
+        answers = [bob.get(address), ada.get(address.replace("/rows/", "/rows/x", 1))]
+        assert [each.status_code for each in answers] == [404, 404]
         assert len({each.json()["detail"] for each in answers}) == 1
+        # Clients of OpenAI's API get the address at the end of the answer.
+        asked = {"model": "desk", "messages": [{"role": "user", "content": "list all notes"}]}
+        whole = ada.post("/v1/chat/completions", json=asked).json()["groundhook"]["tables"]
+        assert whole == [{**table, "csv": whole[0]["csv"]}]
+        assert ada.get(whole[0]["csv"]).text == found.text
         # A kept chat offers them again.
         chat = ada.post("/api/chats", json={"assistant": "desk"}).json()["id"]
         ada.post(f"/api/chats/{chat}/turns", json={"text": "list all notes"})
@@ -176,8 +179,20 @@ async def test_all_rows_of_a_question_for_a_number_of_rows_are_that_number(
         found = await host.search(asked, identity=ada, assistant="desk")
         [table] = long_tables(found.items)
         tables = WholeTables(host, Secret(host.app.state))
-        whole = await tables.read(table.id, tables.signature(table.id, ada), ada)
+        whole = await tables.read(tables.token(table, ada), ada)
     assert (table.total, found.total, len(whole.rows)) == (number, number, number)
+
+
+async def test_the_columns_of_all_rows_are_in_the_language_of_the_question(app: Path) -> None:
+    ada = Identity(user_id="ada")
+    async with open_host(app, environment={}) as host:
+        asked = {"type": "db", "query": "Anzahl der Notes pro Title"}
+        found = await host.search(asked, identity=ada, assistant="desk")
+        [table] = long_tables(found.items)
+        tables = WholeTables(host, Secret(host.app.state))
+        whole = await tables.read(tables.token(table, ada), ada)
+        exported = await host.export(asked, identity=ada, assistant="desk")
+    assert exported.columns == whole.columns == ("Title", "Anzahl der Einträge in Note")
 
 
 async def test_a_client_of_mcp_reads_all_rows_that_its_own_search_offered(
@@ -207,7 +222,7 @@ async def test_a_client_of_mcp_reads_all_rows_that_its_own_search_offered(
         assert {row[2] for row in rows[1:]} == {"ada"}
         assert (await tools.call("fetch", {"id": id}, bob, report)).failed
         assert (
-            await tools.call("fetch", {"id": id.replace("note", "order", 1)}, ada, report)
+            await tools.call("fetch", {"id": id.replace("rows:", "rows:x", 1)}, ada, report)
         ).failed
         # A text for a model is bounded, and says how much of it there is.
         monkeypatch.setattr(mcp_sources, "LONGEST_CSV", 500)

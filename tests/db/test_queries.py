@@ -653,9 +653,9 @@ SENTENCES: list[tuple[str, Row]] = [
 
 @pytest.mark.parametrize(("sentence", "query"), SENTENCES, ids=range(len(SENTENCES)))
 def test_a_sentence_says_every_part_of_a_query(sentence: str, query: Row) -> None:
-    teller = Teller(Schemas(SPECS), words_for("en", "").file.say)
+    teller = Teller(Schemas(SPECS), words_for("en", ""))
     assert teller.sentence(parse({"model": "bill", **query})) == sentence
     for language in ("de", "he"):
-        assert Teller(Schemas(SPECS), words_for(language, "").file.say).sentence(
+        assert Teller(Schemas(SPECS), words_for(language, "")).sentence(
             parse({"model": "bill", **query})
         )

@@ -20,6 +20,7 @@ from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field, Schema, route
 from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDSL, model_named
 from groundhook.handlers.db.question.language_file import ReadingSentences
+from groundhook.handlers.db.question.vocabulary import Vocabulary
 
 MOST_LISTED = 8  # values of a condition that are written out
 DATES = ("date", "moment")
@@ -28,10 +29,15 @@ OPS = {"!=": "≠", ">=": "≥", "<=": "≤", "not in": "≠", "in": "="}
 
 @dataclass(frozen=True)
 class Teller:
-    """Writes queries on some models in one language."""
+    """Writes queries on some models in the language of `words`."""
 
     schemas: Mapping[str, Schema]
-    say: ReadingSentences
+    words: Vocabulary
+
+    @property
+    def say(self) -> ReadingSentences:
+        """The sentences of the language."""
+        return self.words.file.say
 
     def sentence(self, dsl: QueryDSL) -> str:
         """Return the query as a sentence: "number of Invoice records where Country = Norway"."""

@@ -36,7 +36,7 @@ from groundhook.core.types.events import (
     Trace,
     Warned,
 )
-from groundhook.core.types.search import Item, SearchAccount
+from groundhook.core.types.search import Item, LongTable, SearchAccount
 from groundhook.core.types.turn import Usage
 from groundhook.host.output.dialects import literal, openwebui
 from groundhook.host.output.dialects.fold import ClientMessage
@@ -87,6 +87,7 @@ class Sent:
     failed: bool = False
     literal: Literal = Literal()
     asked: SearchAccount | None = None  # of the last search with several readings
+    tables: tuple[LongTable, ...] = ()  # of which the answer shows a part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +124,8 @@ class OpenAIChat:
             case StreamStart():
                 return self._begun(state)
             case SearchStart() | SearchFound() | SearchComplete() | ToolStart() | ToolResult():
-                if isinstance(event, SearchComplete) and event.readings:
-                    state = replace(state, asked=event.account)
+                if isinstance(event, SearchComplete):
+                    state = _searched(state, event)
                 return self._status(state, event) if self.events else (state, ())
             case Text():
                 return self._text(state, event.delta)
@@ -288,7 +289,8 @@ class OpenAIChat:
             calls = [{"index": n, **call} for n, call in enumerate(event.tool_calls)]
             pieces.append(self._chunk({"tool_calls": calls}))
         last = self._chunk({}, finish)
-        pieces.append(ClientMessage({**last.data, "groundhook": judgement(event, state.asked)}))
+        told = judgement(event, state.asked, state.tables)
+        pieces.append(ClientMessage({**last.data, "groundhook": told}))
         if self.usage:
             pieces.append(
                 ClientMessage({**self._base(), "choices": [], "usage": tokens(event.usage)})
@@ -313,9 +315,18 @@ class OpenAIChat:
         return ClientMessage({**self._base(), "choices": [choice], "event": event})
 
 
-def judgement(event: StreamEnd, asked: SearchAccount | None) -> dict[str, Any]:
+def _searched(state: Sent, event: SearchComplete) -> Sent:
+    """Return the state with what clients are told of a search at the end of the answer."""
+    tables = tuple(dict.fromkeys((*state.tables, *(one for one in event.tables if one.csv))))
+    return replace(state, asked=event.account if event.readings else state.asked, tables=tables)
+
+
+def judgement(
+    event: StreamEnd, asked: SearchAccount | None, tables: Sequence[LongTable] = ()
+) -> dict[str, Any]:
     """Return what the host says of the answer, for the key `groundhook` of clients that read it;
-    `asked` are the readings of a question, whose sentences choose one when they are sent."""
+    `asked` are the readings of a question, whose sentences choose one when they are sent, `tables`
+    those with more rows than the answer shows."""
     judged = event.model_dump(
         mode="json", include={"certainty"}, exclude_none=True, exclude_defaults=True
     )
@@ -323,6 +334,8 @@ def judgement(event: StreamEnd, asked: SearchAccount | None) -> dict[str, Any]:
         judged["claims"] = event.claims.model_dump()
     if asked is not None:
         judged |= asked.model_dump(mode="json", include={"readings", "explanation"})
+    if tables:
+        judged["tables"] = [one.model_dump(mode="json") for one in tables]
     verified = [each for citation in event.citations for each in citation.verified]
     if unsupported := dict.fromkeys(each.sentence for each in verified if not each.supported):
         judged["unsupported"] = list(unsupported)

@@ -6,6 +6,7 @@ server's own page about it, which is read with the reader's identity.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from typing import TypeVar
@@ -20,13 +21,13 @@ from groundhook.core.types.events import (
     SearchFound,
     StreamEnd,
 )
-from groundhook.core.types.search import Item
+from groundhook.core.types.search import Item, LongTable
 
 SOURCES = "/api/sources"
 LONGEST = 8000  # characters of an address
 _PAGE = re.compile(r"#page=(\d{1,6})$", re.ASCII)
 
-SignQuery = Callable[[str], str]  # the signature with which a reader gets all rows of a query
+SealTable = Callable[[LongTable], str]  # the token with which a reader gets all rows of a table
 
 _Addressed = TypeVar("_Addressed", Item, Cited)
 
@@ -51,10 +52,13 @@ def address(found: Item | Cited, public_url: str) -> str:
     return ""
 
 
-def csv_address(query: str, signature: str, public_url: str) -> str:
-    """Return the address of all rows of a query as CSV; "" for a query that is too long for one."""
-    found = f"{public_url.rstrip('/')}{SOURCES}/rows/{signature}?{urlencode({'query': query})}"
-    return found if len(found) <= LONGEST else ""
+def _sealed(table: LongTable, seal: SealTable, public_url: str) -> LongTable:
+    """Return a table with the address of all its rows, without the query in its id; without an
+    address for a query that is too long for one."""
+    token = seal(table)
+    url = f"{public_url.rstrip('/')}{SOURCES}/rows/{token}"
+    id = hashlib.sha256(token.encode()).hexdigest()[:16]
+    return table.model_copy(update={"id": id, "csv": url if len(url) <= LONGEST else ""})
 
 
 def page_of(url: str) -> int:
@@ -63,16 +67,13 @@ def page_of(url: str) -> int:
     return int(page[1]) if page else 0
 
 
-def placed(event: Event, public_url: str, sign: SignQuery | None = None) -> Event:
-    """Return the event with the addresses of its items as clients see them, and with `sign` those
+def placed(event: Event, public_url: str, seal: SealTable | None = None) -> Event:
+    """Return the event with the addresses of its items as clients see them, and with `seal` those
     of its tables."""
     match event:
-        case SearchComplete() if event.tables and sign is not None:
-            tables = (
-                each.model_copy(update={"csv": csv_address(each.id, sign(each.id), public_url)})
-                for each in event.tables
-            )
-            return event.model_copy(update={"tables": tuple(tables)})
+        case SearchComplete() if event.tables and seal is not None:
+            tables = tuple(_sealed(each, seal, public_url) for each in event.tables)
+            return event.model_copy(update={"tables": tables})
         case SearchFound():
             return _replace_item(event, item=_set_address(event.item, public_url))
         case CitationSeen() if event.item is not None:

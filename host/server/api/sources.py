@@ -107,10 +107,9 @@ async def record(call: Call) -> ASGIApp:
 
 async def rows(call: Call) -> Response:
     """Return all rows of a table as CSV."""
-    query = call.request.query_params.get("query", "")
-    signature = call.request.path_params["signature"]
+    token = call.request.path_params["token"]
     try:
-        found = await call.serving.tables.read(query, signature, call.caller.identity)
+        found = await call.serving.tables.read(token, call.caller.identity)
     except SourceError as exc:
         log.warning("rows are not exported: %s", exc)
         raise Refused("storage", "the search failed") from exc

@@ -369,12 +369,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/api/sources/rows/{signature}",
+        path="/api/sources/rows/{token}",
         handler=sources_api.rows,
         about="All rows of a table that a search returned a part of, up to 10,000, as CSV, as the"
         " caller may see them now. `search_complete` has the address in `tables`.",
         scope="chat",
-        query=(("query", "the query of the table, which the signature is of"),),
     ),
     Endpoint(
         method="GET",

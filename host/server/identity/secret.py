@@ -1,6 +1,6 @@
-"""The secret of an app. It signs values that the server gives out and later receives again:
-sessions, and addresses of pages that a search found. So the server stores nothing for them, and any
-process accepts them."""
+"""The secret of an app. It signs or seals values that the server gives out and later receives
+again: sessions, addresses of pages that a search found, queries. So the server stores nothing for
+them, and any process accepts them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import base64
 import hmac
 import secrets
 from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from groundhook.core.errors import StorageError
 from groundhook.host.server.identity.private_file import read_or_make
@@ -32,6 +35,24 @@ class Secret:
     def is_signature(self, purpose: str, text: str, signature: str) -> bool:
         """Return whether the signature is that of the text. Raises StorageError."""
         return hmac.compare_digest(self.signature(purpose, text).encode(), signature.encode())
+
+    def seal(self, purpose: str, text: str) -> str:
+        """Return a text that only this app can read, and only for the same purpose: letters,
+        digits, `-` and `_`, the same for the same text. Raises StorageError."""
+        sealed = self._cipher().encrypt(text.encode(), [purpose.encode()])
+        return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+
+    def unseal(self, purpose: str, sealed: str) -> str | None:
+        """Return the text that was sealed for a purpose; None for anything else. Raises
+        StorageError."""
+        try:
+            data = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
+            return self._cipher().decrypt(data, [purpose.encode()]).decode()
+        except (InvalidTag, ValueError):
+            return None
+
+    def _cipher(self) -> AESSIV:
+        return AESSIV(hmac.digest(self._read(), b"seal", "sha512"))
 
     def _read(self) -> bytes:
         if not self._secret:

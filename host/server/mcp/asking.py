@@ -60,7 +60,7 @@ class AskedTurn:
     caller: McpCaller
     report: ReportProgress
     public_url: str
-    rows_id: Callable[[str, McpCaller], str]
+    rows_id: Callable[[LongTable, McpCaller], str]
     given: FormAnswer | None = None
     can_show: bool = False
     _steps: int = 0
@@ -172,7 +172,7 @@ class AskedTurn:
     def _whole(self) -> Iterator[tuple[str, str]]:
         """Yield the links to all rows of the tables of which the answer shows a part."""
         for table in dict.fromkeys(self._tables):
-            if id := self.rows_id(table.id, self.caller):
+            if id := self.rows_id(table, self.caller):
                 kind, _, rest = id.partition(":")
                 yield f"{RESOURCES}{kind}/{quote(rest)}", whole_title(table)
 

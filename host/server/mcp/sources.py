@@ -2,11 +2,11 @@
 Knows no SDK. The ids of sources:
 
     kb:<collection>/<document>    db:<model>/<primary key>
-    web:<signature>/<address>     rows:<signature>/<query of a table>
+    web:<signature>/<address>     rows:<token of a table>
 
 An id is resolved anew with the identity of its caller, so it gives no access by itself. A page or
-all rows of a table are read only for the caller to whom a search returned them, which the signature
-in the id proves, a page through the guarded client. So the server cannot be used as an open proxy.
+all rows of a table are read only for the caller to whom a search returned them, which the id
+proves, a page through the guarded client. So the server cannot be used as an open proxy.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class McpSources:
                 yield item.score, FoundSource(id=id, title=title, url=self._linked(item))
         best = max((item.score for item in answer.items), default=0.0)
         for table in long_tables(answer.items):
-            if id := self.rows_id(table.id, caller):
+            if id := self.rows_id(table, caller):
                 yield best, FoundSource(id=id, title=whole_title(table), url="")
 
     async def passages(
@@ -231,7 +231,7 @@ class McpSources:
         if kind == "web":
             return await self._page(id, place, name, caller)
         if kind == "rows":
-            return await self._rows(id, place, name, caller)
+            return await self._rows(id, rest, caller)
         raise _missing("document", id)
 
     async def fetch_all(
@@ -297,11 +297,9 @@ class McpSources:
             metadata=record,
         )
 
-    async def _rows(
-        self, id: str, signature: str, query: str, caller: McpCaller
-    ) -> FetchedDocument:
+    async def _rows(self, id: str, token: str, caller: McpCaller) -> FetchedDocument:
         try:
-            found = await self._tables.read(query, signature, caller.identity)
+            found = await self._tables.read(token, caller.identity)
         except UnknownName as exc:
             raise _missing("table", id) from exc
         return await anyio.to_thread.run_sync(_csv_document, id, found)
@@ -363,9 +361,9 @@ class McpSources:
             return ""
         return id if len(id) <= LONGEST_ID else ""
 
-    def rows_id(self, query: str, caller: McpCaller) -> str:
+    def rows_id(self, table: LongTable, caller: McpCaller) -> str:
         """Return the id of all rows of a table for a caller; "" for a query that is too long."""
-        id = f"rows:{self._tables.signature(query, caller.identity)}/{query}"
+        id = f"rows:{self._tables.token(table, caller.identity)}"
         return id if len(id) <= LONGEST_ID else ""
 
     @property

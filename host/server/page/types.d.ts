@@ -67,6 +67,7 @@ export interface LongTable {
   rows: number;
   total: number;
   total_is: string;
+  language: string;
   csv: string;
 }
 

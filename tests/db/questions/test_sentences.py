@@ -115,7 +115,7 @@ def test_a_query_is_told_in_each_language(
         ("de", "rechnung", german),
         ("he", "heshbonit", hebrew),
     ):
-        teller = Teller(schemas, vocabulary(language).file.say)
+        teller = Teller(schemas, vocabulary(language))
         assert teller.sentence(parse({"model": id, **query})) == sentence
 
 
