@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from groundhook.host.config.catalogue import Catalogue
 from groundhook.host.config.environment import process_environment
 from groundhook.host.tools.mcp.servers import Servers, open_servers
 from groundhook.host.tools.mcp.shapes import value_of
+from tests.parts import forks
 
 SERVER = str(Path(__file__).with_name("server.py"))
 PUBLISHED = {"server-everything": "2026.8.31", "server-memory": "2026.8.31"}
@@ -94,7 +95,8 @@ class HttpServer:
     diary: Path
     answers: str = "sse"
     script: str = SERVER
-    process: subprocess.Popen[bytes] | None = field(default=None)
+    pid: int = 0
+    ended: socket.socket | None = None  # closed when the process has ended
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -102,17 +104,15 @@ class HttpServer:
         return {"transport": transport, "url": f"http://127.0.0.1:{self.port}/{path}"}
 
     def start(self) -> None:
-        arguments = [
-            sys.executable,
-            self.script,
-            "--http",
-            str(self.port),
-            "--answers",
-            self.answers,
-        ]
-        self.process = subprocess.Popen(
-            arguments, env={"DIARY": str(self.diary)}, stderr=subprocess.DEVNULL
-        )
+        with Path(os.devnull).open("r+b") as nothing:
+            self.ended = forks.fork(
+                self.script,
+                ["--http", str(self.port), "--answers", self.answers],
+                folder=self.diary.parent,
+                environment={"DIARY": str(self.diary)},
+                files=dict.fromkeys(range(3), nothing.fileno()),
+            )
+        self.pid = int(self.ended.recv(100))
         until = time.monotonic() + 60
         while time.monotonic() < until:
             with socket.socket() as probe:
@@ -122,13 +122,15 @@ class HttpServer:
         raise AssertionError("the server did not start")
 
     def signal(self, number: signal.Signals) -> None:
-        assert self.process is not None
-        self.process.send_signal(number)
+        os.kill(self.pid, number)
 
     def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+        if self.ended is not None:
+            with suppress(ProcessLookupError):
+                self.signal(signal.SIGKILL)
+            with self.ended:
+                self.ended.recv(100)
+            self.ended = None
 
 
 @contextmanager

@@ -4,6 +4,7 @@ calls."""
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ from groundhook.host.tools.mcp.sdk import session
 from groundhook.host.tools.mcp.servers import Servers, open_servers
 from tests.loopback.server import Json, serving
 from tests.mcp.conftest import HttpServer, Open, declared, read, script, stdio, value
+from tests.parts import forks
 from tests.parts.children import of_children
 
 SLEEP = "import time; time.sleep(600)"
@@ -42,9 +44,10 @@ async def noted(diary: Path, line: str, times: int = 1) -> None:
 
 def end(pid: int) -> None:
     """Kill a child and see it dead, before the event loop can."""
+    process = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
-    with suppress(ChildProcessError):  # asyncio's thread was faster
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert select.select([process], [], [], 60)[0]
+    os.close(process)
 
 
 def children() -> list[psutil.Process]:
@@ -286,10 +289,12 @@ async def test_closing_ends_calls_under_way_with_an_error_and_leaves_no_child(di
         except HostError as exc:
             failures.append(exc)
 
-    async with anyio.create_task_group() as tasks, open_servers(catalogue, {}) as servers:
-        tasks.start_soon(ask, servers, "own", "wait")
-        tasks.start_soon(ask, servers, "starting", "x")
-        await noted(diary, "wait")
+    with forks.started_not_forked():
+        async with anyio.create_task_group() as tasks, open_servers(catalogue, {}) as servers:
+            tasks.start_soon(ask, servers, "own", "wait")
+            tasks.start_soon(ask, servers, "starting", "x")
+            await noted(diary, "wait")
+            assert len(set(children()) - alive) == 2
     assert sorted(map(str, failures)) == [
         "MCP server 'own' was closed before it answered tools/call 'wait'",
         "MCP server 'starting' was closed before it answered tools/call 'x'",
@@ -326,10 +331,12 @@ async def test_cancelling_the_surrounding_scope_closes_the_servers(diary: Path) 
         async with open_servers(catalogue, {}) as servers:
             await servers.call_tool("own", "wait", {"seconds": 3600})
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(house)
-        await noted(diary, "wait")
-        tasks.cancel_scope.cancel()
+    with forks.started_not_forked():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(house)
+            await noted(diary, "wait")
+            assert set(children()) > alive
+            tasks.cancel_scope.cancel()
     assert set(children()) <= alive
 
 

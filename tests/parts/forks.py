@@ -2,7 +2,8 @@
 
 The imports take most of the time of a short process. `python -P THIS_FILE` is the server: it forks
 for each request, on a socket that pytest and the commands that it forked share. `patch` has
-asyncio ask it for the child processes of the product. Each process has the folder, the variables
+asyncio ask it for the child processes of the product, and for Python scripts that an app names as
+programs: the servers of MCP that tests wrote, whose SDK takes two seconds to import. Each process has the folder, the variables
 and the files that it is given, and ends as one that was started; its parent is the server, so tests
 that look for children of this process start theirs (`started_not_forked`).
 """
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -118,8 +119,11 @@ class Forked:
 
     returncode: int | None = None
 
-    def __init__(self, connection: int, pid: int) -> None:
+    def __init__(
+        self, connection: int, pid: int, on_end: Callable[[], None] = lambda: None
+    ) -> None:
         self.pid = pid
+        self._on_end = on_end
         self._connection = connection
         self._ended = asyncio.Event()
         weakref.finalize(self, os.close, connection)
@@ -135,6 +139,7 @@ class Forked:
         asyncio.get_running_loop().remove_reader(self._connection)
         self.returncode = int(os.read(self._connection, 100) or -signal.SIGKILL)
         self._ended.set()
+        self._on_end()
 
 
 _start = asyncio.create_subprocess_exec
@@ -181,9 +186,91 @@ def _number(at: int, stream: Any, nothing: int) -> int:
     return at if stream is None else int(stream.fileno())
 
 
+class _Script(asyncio.SubprocessTransport):
+    """A script with its three pipes, as asyncio has a program."""
+
+    def __init__(self, protocol: asyncio.SubprocessProtocol) -> None:
+        super().__init__()
+        self._protocol = protocol
+        self._pipes: dict[int, asyncio.WriteTransport | asyncio.ReadTransport] = {}
+
+    async def start(self, script: str, arguments: Sequence[str], **options: Any) -> None:
+        loop = asyncio.get_running_loop()
+        pipes = [os.pipe() for _ in _STREAMS]
+        theirs = {number: pipe[number > 0] for number, pipe in enumerate(pipes)}
+        ours = {number: pipe[number == 0] for number, pipe in enumerate(pipes)}
+        try:
+            connection = fork(script, arguments, files=theirs, **options)
+        finally:
+            for file in theirs.values():
+                os.close(file)
+        with connection:
+            pid = int(connection.recv(100))
+            connection.setblocking(False)
+            self._process = Forked(connection.detach(), pid, self._protocol.process_exited)
+        self._protocol.connection_made(self)
+        for number, file in ours.items():
+            connect: Any = loop.connect_read_pipe if number else loop.connect_write_pipe
+            pipe = _Pipe(number, self._protocol)
+            opened = os.fdopen(file, "rb" if number else "wb", 0)
+            self._pipes[number], _ = await connect(lambda pipe=pipe: pipe, opened)
+
+    def get_pid(self) -> int:
+        return self._process.pid
+
+    def get_returncode(self) -> int | None:
+        return self._process.returncode
+
+    def get_pipe_transport(self, fd: int) -> Any:
+        return self._pipes.get(fd)
+
+    def close(self) -> None:
+        for pipe in self._pipes.values():
+            pipe.close()
+
+
+class _Pipe(asyncio.Protocol):
+    def __init__(self, number: int, protocol: asyncio.SubprocessProtocol) -> None:
+        self._number = number
+        self._protocol = protocol
+        self.pause_writing = protocol.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = protocol.resume_writing  # type: ignore[method-assign]
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.pipe_data_received(self._number, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._protocol.pipe_connection_lost(self._number, exc)
+
+
+_execute = asyncio.BaseEventLoop.subprocess_exec
+
+
+async def _run(
+    loop: asyncio.BaseEventLoop, protocol: Callable[[], Any], *command: Any, **options: Any
+) -> Any:
+    if (
+        command[0] != sys.executable
+        or not str(command[1]).endswith(".py")
+        or options.keys() != {"env", "cwd", "start_new_session"}
+        or not may_fork(options["env"])
+    ):
+        return await _execute(loop, protocol, *command, **options)
+    script = _Script(protocol())
+    await script.start(
+        str(command[1]),
+        command[2:],
+        folder=Path.cwd() / options["cwd"],
+        environment=options["env"],
+        session=options["start_new_session"],
+    )
+    return script, script._protocol
+
+
 def patch() -> None:
-    """Have asyncio fork the child processes of the product."""
+    """Have asyncio fork the child processes of the product, and scripts."""
     asyncio.create_subprocess_exec = _create  # type: ignore[assignment]
+    asyncio.BaseEventLoop.subprocess_exec = _run  # type: ignore[method-assign,assignment]
 
 
 # ---- the server
@@ -297,6 +384,9 @@ if __name__ == "__main__":
     if _asked["program"] in MODULES:
         sys.modules.pop(_asked["program"], None)  # it would be another one than `__main__`
         runpy.run_module(_asked["program"], run_name="__main__", alter_sys=True)
+    elif _asked["program"].endswith(".py"):
+        sys.path.insert(0, str(Path(_asked["program"]).resolve().parent))
+        runpy.run_path(_asked["program"], run_name="__main__")
     else:
         from groundhook.host.cli.main import main
 

@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 
 import anyio
 import psutil
@@ -13,6 +14,7 @@ import pytest
 
 from groundhook.core.readers.process import LOAD
 from groundhook.core.workers import start_child
+from groundhook.host.tools.mcp.program import open_program
 from tests.loops import run
 from tests.parts import compiling, forks
 
@@ -32,6 +34,44 @@ async def test_a_child_answers_and_ends_with_its_connection_or_by_a_signal(forke
     second.kill()
     assert await second.process.wait() == -signal.SIGKILL
     assert first.process.returncode == 0
+
+
+SCRIPT = """
+import os, sys
+for line in sys.stdin:
+    print(*sys.argv[1:], os.environ, os.getcwd(), __name__, line, flush=True)
+print("over", file=sys.stderr)
+sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("forked", [True, False], ids=["forked", "started"])
+async def test_a_script_that_is_a_program_reads_writes_and_ends_as_one(
+    tmp_path: Path, forked: bool
+) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    ended = anyio.Event()
+    with nullcontext() if forked else forks.started_not_forked():
+        async with open_program(
+            sys.executable,
+            ["script.py", "a b"],
+            env={"KEY": "k"},
+            folder=tmp_path,
+            max_bytes=1000,
+            on_end_of_output=ended.set,
+        ) as program:
+            await program.write(b"hello")
+            with anyio.fail_after(60):
+                line = str(await program.read())
+                of_this = [child.pid for child in psutil.Process().children()]
+                assert (program._transport.get_pid() in of_this) is not forked
+                program._transport.get_pipe_transport(0).close()
+                await ended.wait()
+                while (code := program.exit_code) is None:
+                    await program.settle()
+    assert line.startswith("b\"a b environ({'KEY': 'k'")
+    assert f"{tmp_path} __main__ hello" in line
+    assert (code, program.last_output()) == (7, "over")
 
 
 @pytest.mark.parametrize("variable", ["PYTHONUTF8", "LC_ALL", "LANG", "TZ"])
