@@ -122,7 +122,10 @@ class EmbedderSettings(Value):
         description="Retries after a rate limit, a failure or a lost connection",
     )
     batch_texts: int = Field(
-        default=0, ge=0, description="Maximum texts in a request; 0: the service's limit"
+        default=0,
+        ge=0,
+        description="Maximum texts in a request; 0: the service's limit. Never more than those"
+        " whose vectors have 131,072 numbers together: 85 of 1,536 dimensions",
     )
     batch_tokens: int = Field(
         default=0,

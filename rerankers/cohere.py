@@ -15,8 +15,11 @@ import anyio
 
 from groundhook.core.errors import RerankError
 from groundhook.core.extras import extra
+from groundhook.core.json_text import count_values
 from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
+    MAX_BYTES,
+    MOST_VALUES,
     ProviderType,
     RerankerAccess,
     RerankRequestFailed,
@@ -27,6 +30,7 @@ from groundhook.rerankers.provider_contract import (
 )
 
 if TYPE_CHECKING:
+    import httpx
     from cohere import AsyncClientV2
 
 NAME = "cohere"
@@ -60,7 +64,17 @@ class Cohere:
         make = await anyio.to_thread.run_sync(_load)  # the import takes a while
         import httpx
 
-        http = httpx.AsyncClient()
+        class Bounded(httpx.AsyncHTTPTransport):
+            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+                response = await super().handle_async_request(request)
+                try:
+                    body = await _read_bounded(response)
+                finally:
+                    await response.aclose()
+                return httpx.Response(response.status_code, headers=response.headers, content=body)
+
+        # Without compression, so that the bound on the bytes received is one on the answer.
+        http = httpx.AsyncClient(transport=Bounded(), headers={"accept-encoding": "identity"})
         self._access.closing(http.aclose)
         client: AsyncClientV2 = make(
             api_key=self._access.key,
@@ -70,6 +84,21 @@ class Cohere:
             client_name="groundhook",
         )
         return client
+
+
+async def _read_bounded(response: httpx.Response) -> bytes:
+    """Return the body, which the client would read and parse whatever its size. Raises
+    RerankError."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise RerankError(f"{NAME!r} answered with compressed data, which was not asked for")
+    body = bytearray()
+    async for piece in response.aiter_raw():
+        body += piece
+        if len(body) > MAX_BYTES:
+            raise RerankError(f"{NAME!r} answered with more than {MAX_BYTES // 1024} kB")
+    if count_values(body) > MOST_VALUES:
+        raise RerankError(f"{NAME!r} answered with far more values than a ranking has")
+    return bytes(body)
 
 
 def _load() -> Any:

@@ -15,6 +15,7 @@ from groundhook.core.errors import RerankError
 from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
 from groundhook.rerankers.provider_contract import (
+    MAX_BYTES,
     ProviderType,
     RerankerAccess,
     RerankRequestFailed,
@@ -26,8 +27,6 @@ from groundhook.rerankers.provider_contract import (
 
 if TYPE_CHECKING:
     import httpx2
-
-MAX_BYTES = 4 * 1024 * 1024  # of an answer; it holds numbers only
 
 
 class RerankEndpoint:
@@ -105,7 +104,7 @@ async def _read_bounded(response: httpx2.Response) -> bytes:
         body += piece
         if len(body) > MAX_BYTES:
             raise RerankError(
-                f"{str(response.url)!r} answered with more than {MAX_BYTES // 1024} KB"
+                f"{str(response.url)!r} answered with more than {MAX_BYTES // 1024} kB"
             )
     return body
 

@@ -14,6 +14,10 @@ from groundhook.core.types.closing import OnClose
 
 Scores = list[tuple[int, float]]  # (position in the texts, relevance)
 
+# Of an answer: it has a position and a number for each of a few hundred texts.
+MAX_BYTES = 4 * 1024 * 1024
+MOST_VALUES = 50_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class RerankerAccess:

@@ -17,7 +17,10 @@ import anyio
 from groundhook.core.errors import RerankError
 from groundhook.core.extras import extra
 from groundhook.core.retry_after import retry_after_s
+from groundhook.core.voyage_answers import AnswerTooLarge, bounded_answers
 from groundhook.rerankers.provider_contract import (
+    MAX_BYTES,
+    MOST_VALUES,
     ProviderType,
     RerankerAccess,
     RerankRequestFailed,
@@ -45,7 +48,8 @@ class VoyageReranking:
             api_key=self._access.key, timeout=timeout_s, base_url=self._access.host.rstrip("/")
         )
         with _translate_errors(), parsing(NAME):
-            answer = await client.rerank(query, _Texts(texts), model=model, truncation=True)
+            async with bounded_answers(MAX_BYTES, MOST_VALUES):
+                answer = await client.rerank(query, _Texts(texts), model=model, truncation=True)
             return [
                 (parse_index(result.index), parse_score(result.relevance_score))
                 for result in answer.results
@@ -82,6 +86,8 @@ def _translate_errors() -> Iterator[None]:
 
     try:
         yield
+    except AnswerTooLarge as exc:
+        raise RerankError(f"{NAME!r} answered with {exc}") from exc
     except (errors.APIConnectionError, errors.Timeout, aiohttp.ClientError) as exc:
         cause = exc.__cause__ or exc
         raise RerankRequestFailed(0, cause.__class__.__name__) from exc

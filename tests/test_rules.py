@@ -76,7 +76,7 @@ IMPORTERS = {
     "charset_normalizer": ("handlers.web.pages.extract",),
     "sse_starlette": ("host.server.mcp.server",),
     "protego": ("handlers.web.pages.reader",),
-    "voyageai": ("handlers.kb.embedders.voyage", "rerankers.voyage"),
+    "voyageai": ("core.voyage_answers", "handlers.kb.embedders.voyage", "rerankers.voyage"),
     "cohere": ("rerankers.cohere",),
     "sqlalchemy": ("handlers.db",),
     "psycopg": ("host.chats.storage.postgresql", "host.chats.storage.connection"),

@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 
 from groundhook.core.json_text import (
+    MOST_COMMAS,
     MOST_LISTS,
     NestedTooDeeply,
     NotJson,
@@ -69,8 +70,8 @@ def extract_json(text: str) -> Any:
     Trailing and missing commas, comments, single and typographic quotes and keys without quotes are
     repaired; a fenced block, or a whole text of several lines, may be YAML. A `<think>` block at
     the beginning is skipped. None for a value that is cut or cannot be repaired, even where a part
-    of it could be read, and for a text of more than MOST_LISTS brackets that is not JSON. Takes
-    time in proportion to the text: seconds for YAML of LONGEST_REPAIR.
+    of it could be read, and for a text of more than MOST_LISTS brackets or MOST_COMMAS commas that
+    is not JSON. Takes time in proportion to the text: seconds for YAML of LONGEST_REPAIR.
     """
     value = _extract(text)
     return None if is_deeper(value) else value
@@ -92,7 +93,8 @@ def _extract(text: str) -> Any:
     except NestedTooDeeply:
         return None
     except NotJson:
-        if whole.count("[") + whole.count("{") > MOST_LISTS:
+        brackets = whole.count("[") + whole.count("{")
+        if brackets > MOST_LISTS or whole.count(",") > MOST_COMMAS:
             return None
     outside, at = [], 0
     for fence in _fences(text):

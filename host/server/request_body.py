@@ -17,7 +17,8 @@ from groundhook.core.json_text import (
     MOST_VALUES,
     NestedTooDeeply,
     NotJson,
-    TooManyLists,
+    TooManyValues,
+    count_brackets,
     has_more_values,
     read_json,
 )
@@ -172,7 +173,7 @@ def parse_json(body: bytes) -> Any:
         value = read_json(body, deepest=DEEPEST, repeats=False)
     except NestedTooDeeply:
         raise WrongRequest(f"the body is nested too deeply: at most {DEEPEST} levels") from None
-    except TooManyLists:
+    except TooManyValues:
         raise _too_many_error() from None
     except NotJson as exc:
         raise WrongRequest(f"the body is not JSON: {_shorten(str(exc))}") from None
@@ -184,7 +185,10 @@ def parse_json(body: bytes) -> Any:
 def check_values(body: bytes) -> None:
     """Raise UsageError for a JSON body with too many values. Its reader refuses what is no JSON."""
     try:
+        count_brackets(body.decode())
         value = from_json(body)
+    except TooManyValues:
+        raise _too_many_error() from None
     except ValueError:
         return
     if has_more_values(value):

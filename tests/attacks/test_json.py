@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from groundhook.core.json_text import (
+    MOST_COMMAS,
     MOST_LISTS,
     NestedTooDeeply,
     NotJson,
@@ -74,6 +75,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         "[" + "{}," * MOST_LISTS + '{}, "' + '\\"' * 100_000,
         "more than 100000 lists and objects",
     ),
+    "many numbers": ("[" + "1," * MOST_COMMAS + "1, 1]", "more than 500000 values"),
+    "many texts": ("[" + '"",' * (MOST_COMMAS + 1) + '""]', "more than 500000 values"),
     "digits": ("9" * 5000, "a number has too many digits"),
     "not a number": ('{"a": NaN}', "NaN is not a JSON number"),
     "cut": ('{"a": ', "Expecting value at column 7"),
@@ -94,6 +97,8 @@ def test_json_within_the_bounds_is_read() -> None:
     assert read_json("[" * 100 + "]" * 100) is not None
     brackets = '["' + '[\\"{' * MOST_LISTS + '"]'
     assert read_json(brackets) == ['["{' * MOST_LISTS]
+    table = "a,b\n" * MOST_COMMAS
+    assert read_json(f'["{table[:-1]}"]'.replace("\n", ";")) == [table[:-1].replace("\n", ";")]
     assert read_json('\ufeff{"a": 1, "a": 2}') == {"a": 2}
     assert read_json("\ufeff[1]".encode()) == [1]
     assert read_json("[NaN, -Infinity, 1]", nan=True) == [None, None, 1]

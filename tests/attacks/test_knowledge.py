@@ -66,6 +66,7 @@ PARTS = {
     "many headers": HEAD + b"a:b\r\n" * 100_000,
     "a long header": HEAD + b"a:" + b"b" * 1_000_000,
     "many parts": (HEAD + b"\r\nx\r\n") * 1000,
+    "no end": HEAD + b"\r\nthe text is cut",
     "a long name": HEAD.replace(b"a.md", b"a;" * 100_000),
 }
 

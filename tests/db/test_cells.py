@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 
 from groundhook.core.types.model_spec import ColumnFormat, ModelSpec, fill_title
 from groundhook.handlers.db.model.cells import MAX_TEXT, written
+from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import ColumnKind, Field, schema_of
 
 
@@ -108,6 +110,22 @@ STREET, EMAIL = ({"name": name, "type": "string"} for name in ("street", "mail")
 def test_what_stands_for_a_record(spec: ModelSpec, title: str) -> None:
     values = {"id": "5", "street": "Rilská 3", "mail": "m@x", "name": "Ada"}
     assert schema_of(spec).title_of(values) == title
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (Decimal("1E300"), 10**300),
+        (Decimal("9" * 100_000), "9" * 100_000),
+        (Decimal(f"-{'9' * 5000}.5"), f"-{'9' * 5000}.5"),
+        (Decimal(f"0.{'0' * 400}"), 0),
+        (Decimal("0.1"), 0.1),
+    ],
+    ids=["a number", "thousands of digits", "a fraction", "zeros", "a float"],
+)
+def test_a_number_beyond_those_of_json_is_text(value: Decimal, read: Any) -> None:
+    assert to_json(value) == read
+    json.dumps(to_json(value))
 
 
 def test_a_record_without_the_values_of_its_title_has_its_key() -> None:

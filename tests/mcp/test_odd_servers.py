@@ -33,6 +33,9 @@ ANSWERS = {
     b'{"type":"image","data":"' + b"QUJD" * 4096 + b'","mimeType":"image/png"}]}',
     "many": b'"result":{"content":[' + b",".join([b'{"type":"text","text":"a"}'] * 2001) + b"]}",
     "most": b'"result":{"content":[' + b",".join([b'{"type":"text","text":"a"}'] * 2000) + b"]}",
+    "numbers": b'"result":{"content":[],"structuredContent":{"a":[' + b"1," * 100_000 + b"1]}}",
+    "unlike": b'"result":{"content":[],"structuredContent":{"b":1}}',
+    "slow": b'"result":{"content":[],"structuredContent":{"a":"' + b"a" * 50 + b'!"}}',
     "both": b'"result":{"structuredContent":{"a":1},"content":[{"type":"text","text":"{}"},'
     b'{"type":"resource_link","uri":"file:///b","name":"b.txt"}]}',
 }
@@ -49,6 +52,10 @@ for line in sys.stdin:
     elif method == "tools/list":
         made = {"tools": [{"name": name, "inputSchema": {"type": "object"}, "annotations": READS}
                           for name in (*ANSWERS, "calls")]}
+        for tool in made["tools"]:
+            if tool["name"] in ("slow", "unlike"):
+                tool["outputSchema"] = {"type": "object", "properties": {
+                    "a": {"type": "string", "pattern": "^(a+)+$"}, "b": {"type": "string"}}}
     elif method != "tools/call":
         error = {"code": -32601, "message": "no such method"}
         print(json.dumps({"jsonrpc": "2.0", "id": id, "error": error}), flush=True)
@@ -71,6 +78,8 @@ for line in sys.stdin:
         ("quota", ServerRefused, r"quota exceeded \(-32000\)"),
         ("later", ServerRefused, r"busy until noon \(-32001\)"),
         ("broken", ServerMalformed, "not valid MCP"),
+        ("numbers", ServerMalformed, "has more than 100000 values"),
+        ("unlike", ServerMalformed, "violates the schema that it declares: b: 1 is not of type"),
         ("many", ServerMalformed, "has a list of 2001 entries: at most 2000 are read"),
     ],
 )
@@ -92,6 +101,12 @@ async def test_text_that_is_not_utf_8_arrives_with_a_mark_in_its_place(
     async with opened(odd=script(SERVER, timeout=600)) as servers:
         with anyio.fail_after(60):
             assert await value(servers, "odd", tool) == text
+
+
+async def test_a_pattern_in_the_schema_of_a_result_takes_no_time(opened: Open) -> None:
+    async with opened(odd=script(SERVER, timeout=600)) as servers:
+        with anyio.fail_after(60):
+            assert await value(servers, "odd", "slow") == {"a": "a" * 50 + "!"}
 
 
 @pytest.mark.parametrize(

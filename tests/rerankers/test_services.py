@@ -155,9 +155,19 @@ async def test_the_deadline_holds_whatever_the_client_does(
         await rank(name, loopback, endless, timeout_ms=300)
 
 
-async def test_an_oversized_answer_is_an_error(loopback: Loopback) -> None:
-    with pytest.raises(RerankError, match="answered with more than 4096 KB"):
-        await rank("endpoint", loopback, Reply(b" " * 5 * 1024 * 1024))
+@pytest.mark.parametrize("name", ["endpoint", "cohere", "voyage"])
+async def test_an_oversized_answer_is_an_error(loopback: Loopback, name: str) -> None:
+    with pytest.raises(RerankError, match="answered with more than 4096 kB"):
+        await rank(name, loopback, Reply(b" " * 5 * 1024 * 1024))
+
+
+@pytest.mark.parametrize("name", ["cohere", "voyage"])
+async def test_an_answer_of_far_more_values_than_a_ranking_has_is_an_error(
+    loopback: Loopback, name: str
+) -> None:
+    rows = b'{"results": [' + b'{"index":0},' * 60_000 + b"0]}"
+    with pytest.raises(RerankError, match=f"'{name}' answered with far more values than"):
+        await rank(name, loopback, Reply(rows))
 
 
 # ------------------------------------------------------------------------------- choosing a

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, FailFast
 
 from groundhook.core.errors import UsageError
-from groundhook.core.json_text import MOST_VALUES, has_more_values
+from groundhook.core.json_text import MOST_LISTS, MOST_VALUES, has_more_values
 from groundhook.host.server.api.table import ENDPOINTS
 from groundhook.host.server.request_body import TurnRequest, parse_json, validate_body
 from tests.server.conftest import Served
@@ -92,6 +92,8 @@ def test_a_message_for_mcp_with_too_many_values_is_refused(served: Served) -> No
         answer = _initialize(client, params)
         assert answer.status_code == 400
         assert f"at most {MOST_VALUES}" in answer.json()["detail"]
+        params["clientInfo"]["icons"] = [[]] * (MOST_LISTS + 1)  # not even parsed
+        assert _initialize(client, params).json()["code"] == "usage"
         params["clientInfo"]["icons"] = []
         assert _initialize(client, params).status_code == 200
 

@@ -15,6 +15,7 @@ from groundhook.core.errors import SourceError
 from groundhook.handlers.db.model.schema import Field
 
 MAX_INTEGER = 2**63 - 1
+LARGEST = 300  # power of ten: a little less than that of a float
 
 
 def coerce(field: Field, value: Any) -> Any:
@@ -49,7 +50,8 @@ def to_json(value: Any) -> Any:
 
 
 def _number(value: Decimal) -> int | float | str:
-    if not value.is_finite():
+    # JSON has no number of thousands of digits, which a `numeric` of PostgreSQL may have.
+    if not value.is_finite() or value.adjusted() > LARGEST:
         return str(value)
     if value == value.to_integral_value():
         return int(value)
@@ -89,7 +91,7 @@ def _decimal(value: Any) -> Decimal:
         raise ValueError("it is not a number") from None
     if not number.is_finite():
         raise ValueError("it is not a finite number")
-    if abs(number.adjusted()) > 300:
+    if abs(number.adjusted()) > LARGEST:
         raise ValueError("it is too large")
     return number
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from groundhook.core.json_text import NotJson, read_json
+from groundhook.core.json_text import NotJson, count_values, read_json
 from groundhook.core.retry_after import retry_after_s
 from groundhook.handlers.kb.embedders.service import (
     EmbedderAccess,
@@ -79,7 +79,11 @@ class EmbeddingEndpoint:
             raise EmbeddingRequestFailed(
                 response.status_code, _error_text(content), retry_after_s(response.headers)
             )
-        self._check_size(content, len(texts))
+        # For a few texts, larger vectors than are expected are read, since the error about their
+        # size says what to do.
+        if count_values(content) > most_values(len(texts), self._dimensions):
+            what = f"far more values than {len(texts)} vectors of {self._dimensions} numbers have"
+            raise malformed_error(self._access, what)
         try:
             answer = read_json(content)
         except NotJson as exc:
@@ -96,15 +100,6 @@ class EmbeddingEndpoint:
                 raise malformed_error(self._access, f"more than {largest // 1024} kB")
         return bytes(body)
 
-    def _check_size(self, body: bytes, vectors: int) -> None:
-        """Raise SourceMalformed for a body with many more values than the vectors can have: reading
-        them would hold up everything else. For a few texts, larger vectors than are expected are
-        read, since the error about their size says what to do."""
-        expected = max(MOST_NUMBERS, vectors * 2 * self._dimensions) + (vectors + 1) * MOST_KEYS
-        if body.count(b",") + body.count(b"[") + body.count(b"{") > expected:
-            what = f"far more values than {vectors} vectors of {self._dimensions} numbers have"
-            raise malformed_error(self._access, what)
-
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.aclose()
@@ -118,6 +113,11 @@ class EmbeddingEndpoint:
                 headers["authorization"] = f"Bearer {self._access.key}"
             self._client = httpx2.AsyncClient(headers=headers)
         return self._client
+
+
+def most_values(vectors: int, dimensions: int) -> int:
+    """Return the most values that are read of an answer: more would hold up everything else."""
+    return max(MOST_NUMBERS, vectors * 2 * dimensions) + (vectors + 1) * MOST_KEYS
 
 
 def vectors(answer: Any, access: EmbedderAccess) -> Vectors:

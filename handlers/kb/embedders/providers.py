@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from groundhook.core.app_settings import EmbedderSettings
 from groundhook.core.concealed import conceal
@@ -105,9 +104,7 @@ def _openai(
         sized=_sends_dimensions(settings, spec, model),
         prefixes=prefixes,
     )
-    texts = max(1, min(_OPENAI_LIMITS.texts, _MOST_NUMBERS // dimensions))
-    limits = replace(_OPENAI_LIMITS, texts=texts)
-    return _embedder(service, access, settings, limits, model, dimensions)
+    return _embedder(service, access, settings, _OPENAI_LIMITS, model, dimensions)
 
 
 def _voyage(
@@ -137,8 +134,9 @@ def _embedder(
     model: str,
     dimensions: int,
 ) -> Embedder:
+    texts = settings.batch_texts or most.texts
     limits = EmbeddingLimits(
-        texts=settings.batch_texts or most.texts,
+        texts=max(1, min(texts, _MOST_NUMBERS // dimensions)),
         tokens=settings.batch_tokens or most.tokens,
         text_bytes=settings.text_bytes or most.text_bytes,
     )

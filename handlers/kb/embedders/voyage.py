@@ -9,16 +9,19 @@ its exceptions can raise in `str()`: only their fields are read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from groundhook.core.extras import extra
 from groundhook.core.retry_after import retry_after_s
+from groundhook.core.voyage_answers import AnswerTooLarge, bounded_answers
+from groundhook.handlers.kb.embedders.endpoint import LARGEST_VECTOR, most_values
 from groundhook.handlers.kb.embedders.service import (
     EmbedderAccess,
     EmbeddingRequestFailed,
     InputKind,
     Vectors,
+    malformed_error,
     one_line,
     translate_malformed,
 )
@@ -33,7 +36,7 @@ class VoyageEmbeddings:
     def __init__(self, access: EmbedderAccess, *, model: str, dimensions: int, sized: bool) -> None:
         self._access = access
         self._model = model
-        self._dimensions = dimensions if sized else None
+        self._dimensions, self._sized = dimensions, sized
         self.in_context = model.startswith("voyage-context")
 
     async def embed(self, texts: Sequence[str], kind: InputKind, timeout_s: float, /) -> Vectors:
@@ -46,13 +49,14 @@ class VoyageEmbeddings:
             ]
         client = self._new_client(timeout_s)
         with _translating_errors(self._access):
-            answer = await client.embed(
-                list(texts),
-                model=self._model,
-                input_type=kind,
-                truncation=True,
-                output_dimension=self._dimensions,
-            )
+            async with self._bounded(len(texts)):
+                answer = await client.embed(
+                    list(texts),
+                    model=self._model,
+                    input_type=kind,
+                    truncation=True,
+                    output_dimension=self._dimensions if self._sized else None,
+                )
             return [_floats(vector) for vector in answer.embeddings]
 
     async def aclose(self) -> None:
@@ -63,10 +67,17 @@ class VoyageEmbeddings:
     ) -> list[Vectors]:
         client = self._new_client(timeout_s)
         with _translating_errors(self._access):
-            answer = await client.contextualized_embed(
-                documents, model=self._model, input_type=kind, output_dimension=self._dimensions
-            )
+            async with self._bounded(sum(map(len, documents))):
+                answer = await client.contextualized_embed(
+                    documents,
+                    model=self._model,
+                    input_type=kind,
+                    output_dimension=self._dimensions if self._sized else None,
+                )
             return [[_floats(vector) for vector in result.embeddings] for result in answer.results]
+
+    def _bounded(self, texts: int) -> AbstractAsyncContextManager[None]:
+        return bounded_answers(LARGEST_VECTOR * (texts + 1), most_values(texts, self._dimensions))
 
     def _new_client(self, timeout_s: float) -> AsyncClient:
         """Return a new client, since the timeout is set in the constructor; making one is cheap."""
@@ -86,6 +97,8 @@ def _translating_errors(access: EmbedderAccess) -> Iterator[None]:
     try:
         with translate_malformed(access):
             yield
+    except AnswerTooLarge as exc:
+        raise malformed_error(access, str(exc)) from exc
     except (errors.APIConnectionError, errors.Timeout, aiohttp.ClientError) as exc:
         cause = exc.__cause__ or exc
         raise EmbeddingRequestFailed(0, one_line(cause) or cause.__class__.__name__) from exc

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 from pydantic import Field
-from starlette.datastructures import UploadFile
+from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
@@ -39,6 +39,23 @@ LONGEST_PART = 255  # bytes of a folder's or a file's name, as most file systems
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f\\:]")
 
 _Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+class _WholeForm(MultiPartParser):
+    """A parser that refuses a form without its end, and closes the files that it has begun."""
+
+    def __init__(self, headers: Headers, pieces: AsyncGenerator[bytes]) -> None:
+        super().__init__(headers, self._to_its_end(pieces), max_files=MOST_FILES, max_fields=0)
+        self._ended = False
+
+    def on_end(self) -> None:
+        self._ended = True
+
+    async def _to_its_end(self, pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        async for piece in pieces:
+            yield piece
+        if not self._ended:  # raised here, where the parser closes its files
+            raise MultiPartException("it ends before its closing boundary")
 
 
 class KnowledgeSearch(Value):
@@ -197,7 +214,7 @@ async def _receive(call: Call, folder: Path) -> list[str]:
                 )
             yield part
 
-    parser = MultiPartParser(request.headers, bounded(), max_files=MOST_FILES, max_fields=0)
+    parser = _WholeForm(request.headers, bounded())
     names: list[str] = []
     try:
         with anyio.fail_after(limits.upload_s):

@@ -21,6 +21,7 @@ TOO_LARGE = -31003
 TOO_MANY = -31004
 
 MOST_LISTED = 2000  # entries of a list in a result
+MOST_RESULT_VALUES = 100_000  # of all lists and objects in a result
 LARGER = "is larger than allowed"
 BROKE_OFF = "broke off"
 

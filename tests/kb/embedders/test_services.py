@@ -220,6 +220,31 @@ async def test_an_answer_is_read_as_far_as_so_many_vectors_can_be(
         await makes("openai", retries=0).embed_documents(["here"] * texts)
 
 
+@pytest.mark.parametrize("unit", [" ", "[],", "0,", '{"a":0},'])
+async def test_an_answer_of_voyage_is_bounded_as_the_others(
+    server: Loopback, makes: Makes, unit: str
+) -> None:
+    body = '{"data": [' + unit * (5 * LARGEST_VECTOR // len(unit)) + "0]}"
+    server.on("/voyage/embeddings", Html(body))
+    server.on("/voyage/contextualizedembeddings", Html(body))
+    words = f"more than {2 * LARGEST_VECTOR // 1024} kB"
+    for model in ("", "voyage-context-3"):
+        with pytest.raises(SourceMalformed, match=f"'voyage' answered with {words}"):
+            await makes("voyage", model=model, retries=0).embed_documents(["here"])
+    server.on("/voyage/embeddings", Html(body[:LARGEST_VECTOR]))
+    expected = "is|shape" if unit == " " else "far more values than were asked for"
+    with pytest.raises(SourceMalformed, match=expected):
+        await makes("voyage", retries=0).embed_documents(["here"])
+
+
+async def test_a_request_has_no_more_texts_than_an_answer_may_have_vectors_for(
+    server: Loopback, makes: Makes
+) -> None:
+    model = makes("openai", batch_texts=5000, batch_tokens=10**6)
+    await model.embed_documents(["tea"] * 100)
+    assert {len(request.json["input"]) for request in server.requests} == {85, 15}
+
+
 @pytest.mark.parametrize("unit", ["[],", "0,", '{"a":0},'])
 async def test_an_answer_of_more_values_than_vectors_have_is_not_parsed(
     server: Loopback, makes: Makes, unit: str, monkeypatch: pytest.MonkeyPatch

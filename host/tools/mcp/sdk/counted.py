@@ -1,5 +1,6 @@
-"""The messages of a server without lists that take long: the SDK checks each entry of a result by
-itself, which takes 40 microseconds, and a megabyte has tens of thousands."""
+"""The messages of a server without results that take long: the SDK checks each entry of a list by
+itself, which takes 40 microseconds, and a megabyte has tens of thousands; each further value is
+copied a few times until a model or a hook has it."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from typing import Any, Self
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 
-from groundhook.host.tools.mcp.http_client import MOST_LISTED, TOO_MANY
+from groundhook.core.json_text import has_more_values
+from groundhook.host.tools.mcp.http_client import MOST_LISTED, MOST_RESULT_VALUES, TOO_MANY
 from groundhook.host.tools.mcp.sdk.stdio import Streams
 
 
 @asynccontextmanager
 async def counted(transport: AbstractAsyncContextManager[Streams]) -> AsyncIterator[Streams]:
-    """The streams of a transport. An answer with a longer list is an error of its request."""
+    """The streams of a transport. An answer with more is an error of its request."""
     async with transport as (incoming, outgoing):
         yield _Counted(incoming), outgoing
 
@@ -53,7 +55,11 @@ def _counted(item: Any) -> Any:
         return item
     lists = [entry for entry in answer.result.values() if isinstance(entry, list)]
     most = max(map(len, lists), default=0)
-    if most <= MOST_LISTED:
+    if most > MOST_LISTED:
+        what = f"a list of {most} entries: at most {MOST_LISTED} are read"
+    elif has_more_values(answer.result, MOST_RESULT_VALUES):
+        what = f"more than {MOST_RESULT_VALUES} values"
+    else:
         return item
-    error = ErrorData(code=TOO_MANY, message=f"a list of {most} entries")
+    error = ErrorData(code=TOO_MANY, message=what)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=answer.id, error=error))

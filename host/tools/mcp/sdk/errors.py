@@ -23,7 +23,6 @@ from groundhook.host.tools.mcp.evidence import ConnectionEvidence
 from groundhook.host.tools.mcp.http_client import (
     BROKE_OFF,
     LARGER,
-    MOST_LISTED,
     REFUSED,
     TOO_LARGE,
     TOO_MANY,
@@ -107,7 +106,7 @@ async def _from_protocol_error(
 def _limit_reached(code: int, reason: str, evidence: ConnectionEvidence) -> str | None:
     """Return what an answer has too much of; None for another error."""
     if code == TOO_MANY:
-        return f"has {reason}: at most {MOST_LISTED} are read"
+        return f"has {reason}"
     if code == TOO_LARGE or LARGER in reason or "byte limit" in reason:
         return f"is larger than {evidence.spec.result_kb} KB (result_kb in its file)"
     return None
