@@ -249,7 +249,7 @@ class Visit:
     def ask(self, text: str, *, wait: bool = True) -> None:
         """Ask as a person does; wait for the end of the answer."""
         before = self.page.locator("article.turn").count()
-        self.page.get_by_label("Your question").fill(text)
+        self.page.locator("groundhook-chat textarea").fill(text)
         self.page.keyboard.press("Enter")
         if wait:
             self.page.locator("article.turn .acts").nth(before).wait_for()

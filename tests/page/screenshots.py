@@ -1,5 +1,5 @@
-"""Writes pictures of the page's main states to build/screenshots: light, dark, narrow and right to
-left. A person looks at them; `make screenshots` runs it."""
+"""Writes pictures of the page's main states to build/screenshots: light, dark, narrow, and in other
+languages. A person looks at them; `make screenshots` runs it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "narrow": {"viewport": {"width": 390, "height": 780}},
-    "rtl": {"locale": "he"},
 }
+LANGUAGES = ("ar", "de", "es", "fr", "he")
 
 
 def main() -> None:
@@ -33,6 +33,8 @@ def main() -> None:
         with serving(app) as served, launched(path) as browser:
             for kind, options in KINDS.items():
                 _take(browser, served.url, kind, options)
+            for language in LANGUAGES:
+                _translated(browser, served.url, language)
 
 
 def _take(browser: Browser, url: str, kind: str, options: dict[str, Any]) -> None:
@@ -48,8 +50,6 @@ def _take(browser: Browser, url: str, kind: str, options: dict[str, Any]) -> Non
         picture("sign-in")
         visit.open("tea")
         page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
-        if kind == "rtl":
-            page.evaluate("document.documentElement.dir = 'rtl'")
         picture("empty")
         visit.ask("Which teas are there?")
         picture("answer")
@@ -72,7 +72,29 @@ def _take(browser: Browser, url: str, kind: str, options: dict[str, Any]) -> Non
             picture("chats")
         _workbench(visit, picture)
         _knowledge(visit, picture)
-        _others(visit, kind, picture)
+        _others(visit, picture)
+
+
+def _translated(browser: Browser, url: str, language: str) -> None:
+    with visiting(browser, url, locale=language) as visit:
+        page = visit.page
+
+        def picture(name: str) -> None:
+            page.wait_for_timeout(300)
+            page.screenshot(path=str(FOLDER / f"{language}-{name}.png"))
+
+        page.goto(f"{url}/")
+        page.locator("dialog input").wait_for()
+        picture("sign-in")
+        visit.open("tea")
+        visit.ask("Which teas are there?")
+        page.locator(".chip").first.focus()
+        page.locator(".card").wait_for()
+        picture("card")
+        page.keyboard.press("Escape")
+        for summary in page.locator("summary").all():
+            summary.click()
+        picture("answer")
 
 
 def _workbench(visit: Visit, picture: Any) -> None:
@@ -104,7 +126,7 @@ def _knowledge(visit: Visit, picture: Any) -> None:
     picture("knowledge")
 
 
-def _others(visit: Visit, kind: str, picture: Any) -> None:
+def _others(visit: Visit, picture: Any) -> None:
     page = visit.page
     for assistant, question in (
         ("notes", "How long does black tea take?"),
@@ -114,8 +136,6 @@ def _others(visit: Visit, kind: str, picture: Any) -> None:
         visit.ask(question)
         picture(assistant)
     visit.open("rtl")
-    if kind == "rtl":
-        page.evaluate("document.documentElement.dir = 'rtl'")
     visit.ask("מתי מחליפים?")
     picture("hebrew")
     visit.open("fails")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from pathlib import Path
@@ -632,6 +633,26 @@ def test_the_widget_works_in_a_page_of_another_site(
         )
         colour = page.locator(".send").evaluate("e => getComputedStyle(e).backgroundColor")
         assert colour == "rgb(1, 2, 3)"
+
+
+@pytest.mark.browser
+def test_a_widget_speaks_the_language_of_its_site(
+    chromium: Browser, site: Served, shop: Shop
+) -> None:
+    shop.policy = ""
+    body = FOREIGN.replace("SERVER", site.url).replace("TOKEN", token("visitor"))
+    with visiting(chromium, site.url) as visit:
+        visit.allowed.add(shop.url)
+        page = visit.page
+        shop.body = f"<html lang='de-AT'>{body}</html>"
+        page.goto(f"{shop.url}/")
+        page.get_by_role("button", name="Which teas are there?", exact=True).click()
+        page.get_by_text(re.compile("Quellen? zitiert")).wait_for()
+        page.get_by_role("button", name="Senden").wait_for()
+        shop.body = body.replace("<groundhook-chat", "<groundhook-chat locale='he-IL'")
+        page.goto(f"{shop.url}/")
+        page.get_by_role("button", name="שליחה").wait_for()
+        assert page.locator(".root").evaluate("e => getComputedStyle(e).direction") == "rtl"
 
 
 @pytest.mark.browser

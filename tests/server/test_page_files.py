@@ -28,6 +28,7 @@ COMPILER = {
     "noUnusedParameters": True,
     "types": [],
 }
+LANGUAGES = sorted(FOLDER.glob("words-*.js"))
 NEVER = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function")
 HTML = {"accept": "text/html,application/xhtml+xml"}
 
@@ -75,7 +76,37 @@ def test_the_page_has_a_strict_policy_and_its_files_are_kept_for_ever(served: Se
 def test_every_module_that_the_page_loads_is_named_ahead(served: Served) -> None:
     index = (FOLDER / "index.html").read_text(encoding="utf-8")
     for file in FOLDER.glob("*.js"):
-        assert f"{{assets}}{file.name}" in index, file.name
+        if file not in LANGUAGES:  # of which it loads one
+            assert f"{{assets}}{file.name}" in index, file.name
+
+
+def _words() -> dict[str, str]:
+    """Return the texts that the modules translate, each with "" or its form for 1."""
+    found: dict[str, str] = {}
+    for file in FOLDER.glob("*.js"):
+        if not file.name.startswith("words"):
+            text = file.read_text(encoding="utf-8")
+            found |= dict.fromkeys(re.findall(r'\bt\("([^"]+)"', text), "")
+            counted = re.findall(r'\btn\([^"]+"([^"]+)", "([^"]+)"', text)
+            found |= {other: one for one, other in counted}
+    return found
+
+
+@pytest.mark.parametrize("file", LANGUAGES, ids=lambda file: file.name)
+def test_a_language_has_every_text_of_the_page_with_its_values(file: Path) -> None:
+    lines = file.read_text(encoding="utf-8").replace("// @ts-check\nexport default ", "")
+    body = re.sub(r"(?<=[{ ])(zero|one|two|few|other):", r'"\1":', lines)
+    texts = json.loads(body.strip().removesuffix(";").replace(",\n}", "\n}"))
+    wanted = _words()
+    assert set(texts) == set(wanted)
+    for text, one in wanted.items():
+        forms = texts[text] if one else {"other": texts[text]}
+        assert "other" in forms
+        for name, said in forms.items():
+            values = sorted(re.findall(r"\{\w+\}", text))
+            if name != "other" and "{n}" not in said and "{n}" in values:
+                values.remove("{n}")  # "one row"
+            assert sorted(re.findall(r"\{\w+\}", said)) == values, said
 
 
 def test_the_widget_is_a_module_for_pages_of_other_sites(served: Served) -> None:

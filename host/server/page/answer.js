@@ -2,11 +2,12 @@
 /** One question with its answer: the lanes of its searches, the prose, and what can be done. */
 
 import { blockNode, copy } from "./blocks.js";
-import { chips, kind, place } from "./chips.js";
-import { count, duration, h, icon } from "./dom.js";
+import { chips, kind, kindWithin, place } from "./chips.js";
+import { duration, h, icon } from "./dom.js";
 import { fileList } from "./files.js";
 import { hookMessage } from "./messages.js";
 import { certainty } from "./turn.js";
+import { t, tn } from "./words.js";
 
 const MOST_EXPORTED = 10_000; // rows that the server sends of one table
 
@@ -31,7 +32,18 @@ const MOST_EXPORTED = 10_000; // rows that the server sends of one table
  * @property {((turn: Turn, marker?: string) => void) | null} why
  */
 
-const CERTAINTIES = { sure: "sure", partial: "sure only in part", none: "nothing found that answers this" };
+const CERTAINTIES = { sure: t("sure"), partial: t("sure only in part"), none: t("nothing found that answers this") };
+
+const QUESTIONS = {
+  of: (/** @type {number} */ n, /** @type {number} */ all) => t("Question {n} of {all}", { n, all }),
+  before: t("Question before"),
+  next: t("Next question"),
+};
+const ANSWERS = {
+  of: (/** @type {number} */ n, /** @type {number} */ all) => t("Answer {n} of {all}", { n, all }),
+  before: t("Answer before"),
+  next: t("Next answer"),
+};
 
 export class AnswerView {
   /**
@@ -60,7 +72,7 @@ export class AnswerView {
     const { turn } = this;
     const { busy } = this.owner;
     // Those who listen go from answer to answer by these names.
-    this.element.setAttribute("aria-label", turn.question.slice(0, 100) || "Question");
+    this.element.setAttribute("aria-label", turn.question.slice(0, 100) || t("Question"));
     this.#draw(this.question, [turn.question, turn.files.length, turn.questionId, turn.questionSiblings, busy], () => this.#question());
     this.#draw(this.lanes, [turn.searches, turn.state, turn.blocks.length > 0], () => this.#lanes());
     this.#draw(this.before, [turn.reasoning.length, turn.tools, turn.messages], () => this.#before());
@@ -91,8 +103,8 @@ export class AnswerView {
       h(
         "span",
         { class: "tools" },
-        this.#branches(turn.questionId, turn.questionSiblings, "Question"),
-        canEdit && h("button", { type: "button", onclick: () => owner.edit(turn) }, "Edit"),
+        this.#branches(turn.questionId, turn.questionSiblings, QUESTIONS),
+        canEdit && h("button", { type: "button", onclick: () => owner.edit(turn) }, t("Edit")),
       ),
     ];
   }
@@ -109,7 +121,7 @@ export class AnswerView {
     const lanes = turn.searches.map((each) => lane(each, end, asked.size > 1 || each.source === "user"));
     const read = turn.searches.flatMap((each) => account(each));
     const all = [
-      other && h("p", { class: "understood" }, h("span", null, "Understood as "), h("bdi", null, other)),
+      other && h("p", { class: "understood" }, h("span", null, t("Understood as"), " "), h("bdi", null, other)),
       ...lanes,
       ...read,
     ];
@@ -117,15 +129,15 @@ export class AnswerView {
     const failed = turn.searches.filter((each) => each.error && each.error !== "stopped");
     const found = turn.searches.reduce((sum, each) => sum + each.items.length, 0);
     const longest = Math.max(...turn.searches.map((each) => each.duration_ms));
-    const kinds = [...new Set(turn.searches.map((each) => kind(each.search_type).toLowerCase()))];
+    const kinds = [...new Set(turn.searches.map((each) => kindWithin(each.search_type)))];
     const summary = h(
       "summary",
       null,
-      h("span", null, `Searched ${kinds.join(", ")}: ${count(found, "result")}${longest ? `, ${duration(longest)}` : ""}`),
-      failed.length > 0 && h("span", { class: "bad" }, ` · ${failed.map((each) => `${kind(each.search_type).toLowerCase()} failed`).join(", ")}`),
+      h("span", null, t("Searched {kinds}: {found}", { kinds: kinds.join(", "), found: [tn(found, "{n} result", "{n} results"), longest && duration(longest)].filter(Boolean).join(", ") })),
+      failed.length > 0 && h("span", { class: "bad" }, ` · ${failed.map((each) => t("{kind} failed", { kind: kindWithin(each.search_type) })).join(", ")}`),
     );
     return [
-      other && h("p", { class: "understood" }, h("span", null, "Understood as "), h("bdi", null, other)),
+      other && h("p", { class: "understood" }, h("span", null, t("Understood as"), " "), h("bdi", null, other)),
       h("details", { class: "lanes" }, summary, ...lanes, ...read),
     ];
   }
@@ -134,7 +146,7 @@ export class AnswerView {
     const { turn } = this;
     return [
       turn.reasoning &&
-        h("details", { class: "aside" }, h("summary", null, "Reasoning"), h("p", { dir: "auto", class: "plain" }, turn.reasoning)),
+        h("details", { class: "aside" }, h("summary", null, t("Reasoning")), h("p", { dir: "auto", class: "plain" }, turn.reasoning)),
       ...turn.tools.map((each) =>
         h(
           "details",
@@ -142,7 +154,7 @@ export class AnswerView {
           h(
             "summary",
             null,
-            `${each.complete ? "Called" : "Calling"} ${each.name}`,
+            each.complete ? t("Called {name}", { name: each.name }) : t("Calling {name}", { name: each.name }),
             each.error ? h("span", { class: "bad" }, ` · ${each.error}`) : each.duration_ms ? ` · ${duration(each.duration_ms)}` : each.progress && ` · ${each.progress}`,
           ),
           h("pre", { tabindex: "0" }, JSON.stringify(each.arguments, null, 1) ?? ""),
@@ -179,7 +191,7 @@ export class AnswerView {
     const broken = turn.state === "broken";
     const again = (broken || turn.troubles.length > 0) && !owner.busy && !turn.decision;
     return [
-      turn.state === "waiting" && h("p", { class: "note", role: "status" }, "The connection was lost; trying again …"),
+      turn.state === "waiting" && h("p", { class: "note", role: "status" }, t("The connection was lost; trying again …")),
       ...troubles.map((each) =>
         h(
           "div",
@@ -189,9 +201,9 @@ export class AnswerView {
           each.file && h("p", { class: "note" }, `${each.file}${each.line ? `:${each.line}` : ""}`),
         ),
       ),
-      stopped && h("p", { class: "note" }, "Stopped."),
-      broken && !turn.troubles.length && h("p", { class: "trouble", role: "alert" }, "The answer broke off; this is what had come."),
-      turn.end?.finish_reason === "length" && h("p", { class: "note" }, "The answer reached its limit of length."),
+      stopped && h("p", { class: "note" }, t("Stopped.")),
+      broken && !turn.troubles.length && h("p", { class: "trouble", role: "alert" }, t("The answer broke off; this is what had come.")),
+      turn.end?.finish_reason === "length" && h("p", { class: "note" }, t("The answer reached its limit of length.")),
       owner.why &&
         turn.end?.data != null &&
         h(
@@ -204,14 +216,14 @@ export class AnswerView {
         h(
           "div",
           { class: "readings" },
-          h("span", { class: "note" }, "It can also be read as"),
+          h("span", { class: "note" }, t("It can also be read as")),
           ...readings.map((each) =>
             h("button", { type: "button", dir: "auto", disabled: owner.busy, onclick: () => owner.ask(each.read_as) }, `${each.read_as}${each.total === null ? "" : ` (${each.total})`}`),
           ),
         ),
       ...turn.searches.flatMap((each) => (each.tables ?? []).flatMap((table) => (table.csv ? [this.#whole(table)] : []))),
       turn.pending.length > 0 && this.#pending(),
-      again && h("button", { type: "button", class: "quiet", onclick: () => owner.again(turn) }, "Try again"),
+      again && h("button", { type: "button", class: "quiet", onclick: () => owner.again(turn) }, t("Try again")),
     ];
   }
 
@@ -221,9 +233,10 @@ export class AnswerView {
    */
   #whole(table) {
     const state = h("span", { class: "note", role: "status" });
-    const total = `${table.total_is === "at_least" ? "at least " : ""}${count(table.total, "row")}`;
-    const what = table.total > MOST_EXPORTED ? `${MOST_EXPORTED.toLocaleString()} of ${total}` : `all ${total}`;
-    const download = h("button", { type: "button", class: "quiet" }, `Download ${what} (CSV)`);
+    const counted = tn(table.total, "{n} row", "{n} rows");
+    const rows = table.total_is === "at_least" ? t("at least {rows}", { rows: counted }) : counted;
+    const words = table.total > MOST_EXPORTED ? t("Download {n} of {rows} (CSV)", { n: MOST_EXPORTED, rows }) : t("Download all {rows} (CSV)", { rows });
+    const download = h("button", { type: "button", class: "quiet" }, words);
     download.addEventListener("click", async () => {
       state.textContent = "";
       try {
@@ -242,11 +255,11 @@ export class AnswerView {
     const asked = turn.pending.find((each) => each.question);
     if (asked) return waits && this.#asks(asked);
     const act = (/** @type {boolean} */ approved) =>
-      h("button", { type: "button", disabled: owner.busy, onclick: () => owner.decide(turn, approved) }, approved ? "Approve" : "Refuse");
+      h("button", { type: "button", disabled: owner.busy, onclick: () => owner.decide(turn, approved) }, approved ? t("Approve") : t("Refuse"));
     return h(
       "section",
-      { class: "pending", "aria-label": "Approval" },
-      h("p", { class: "note" }, waits ? "This runs only when you approve it:" : "This waited for an approval:"),
+      { class: "pending", "aria-label": t("Approval") },
+      h("p", { class: "note" }, waits ? t("This runs only when you approve it:") : t("This waited for an approval:")),
       ...turn.pending.map((each) =>
         h("div", null, h("p", { dir: "auto" }, each.name), h("pre", { tabindex: "0" }, JSON.stringify(each.arguments, null, 1) ?? "")),
       ),
@@ -263,16 +276,16 @@ export class AnswerView {
     const act = (/** @type {string} */ words, /** @type {boolean} */ approved, /** @type {string} */ answer) =>
       h("button", { type: "button", dir: "auto", disabled: owner.busy, onclick: () => owner.decide(turn, approved, answer) }, words);
     const choices = asked.choices ?? [];
-    const field = h("input", { type: "text", dir: "auto", "aria-label": "Your answer", maxlength: "10000" });
+    const field = h("input", { type: "text", dir: "auto", "aria-label": t("Your answer"), maxlength: "10000" });
     const send = (/** @type {Event} */ event) => {
       event.preventDefault();
       if (field.value.trim()) owner.decide(turn, true, field.value.trim());
     };
     return h(
       "section",
-      { class: "pending", "aria-label": "The assistant asks" },
-      choices.length === 0 && h("form", { class: "readings", onsubmit: send }, field, h("button", { type: "submit", disabled: owner.busy }, "Answer")),
-      h("div", { class: "readings" }, ...choices.map((each) => act(each, true, each)), act("No answer", false, "")),
+      { class: "pending", "aria-label": t("The assistant asks") },
+      choices.length === 0 && h("form", { class: "readings", onsubmit: send }, field, h("button", { type: "submit", disabled: owner.busy }, t("Answer"))),
+      h("div", { class: "readings" }, ...choices.map((each) => act(each, true, each)), act(t("No answer"), false, "")),
     );
   }
 
@@ -280,14 +293,14 @@ export class AnswerView {
     const { turn, owner } = this;
     if (turn.state !== "done") return [];
     const canChange = !owner.busy;
-    const copyButton = h("button", { type: "button", onclick: () => copy(withFootnotes(turn), copyButton) }, "Copy");
+    const copyButton = h("button", { type: "button", onclick: () => copy(withFootnotes(turn), copyButton) }, t("Copy"));
     return [
       h(
         "div",
         { class: "acts" },
         copyButton,
-        canChange && !turn.decision && h("button", { type: "button", onclick: () => owner.again(turn) }, "Regenerate"),
-        this.#branches(turn.messageId, turn.siblings, "Answer"),
+        canChange && !turn.decision && h("button", { type: "button", onclick: () => owner.again(turn) }, t("Regenerate")),
+        this.#branches(turn.messageId, turn.siblings, ANSWERS),
         ...(owner.kept && turn.messageId ? this.#rating() : []),
         owner.why && turn.id && h("button", { type: "button", onclick: () => owner.why?.(turn) }, "Why?"),
         h("span", { class: "facts" }, facts(turn)),
@@ -300,19 +313,19 @@ export class AnswerView {
    * Return the way through the branches that begin beside a message: ‹ 2 / 3 ›.
    * @param {string} id
    * @param {string[]} siblings
-   * @param {string} noun
+   * @param {{ of: (n: number, all: number) => string, before: string, next: string }} words
    */
-  #branches(id, siblings, noun) {
+  #branches(id, siblings, words) {
     if (siblings.length < 2) return null;
     const at = siblings.indexOf(id);
     const step = (/** @type {number} */ to, /** @type {"back" | "on"} */ name, /** @type {string} */ label) =>
       h("button", { type: "button", "aria-label": label, disabled: this.owner.busy || !siblings[to], onclick: () => this.owner.show(siblings[to]) }, icon(name));
     return h(
       "span",
-      { class: "branches", role: "group", "aria-label": `${noun} ${at + 1} of ${siblings.length}` },
-      step(at - 1, "back", `${noun} before`),
+      { class: "branches", role: "group", "aria-label": words.of(at + 1, siblings.length) },
+      step(at - 1, "back", words.before),
       h("span", null, `${at + 1} / ${siblings.length}`),
-      step(at + 1, "on", `Next ${noun.toLowerCase()}`),
+      step(at + 1, "on", words.next),
     );
   }
 
@@ -322,8 +335,8 @@ export class AnswerView {
     const button = (/** @type {number} */ value, /** @type {string} */ label) =>
       h("button", { type: "button", "aria-pressed": String(rating === value), onclick: () => this.#rate(rating === value ? 0 : value) }, label);
     return [
-      button(1, "Helpful"),
-      button(-1, "Not helpful"),
+      button(1, t("Helpful")),
+      button(-1, t("Not helpful")),
       rating !== 0 &&
         h(
           "form",
@@ -336,8 +349,8 @@ export class AnswerView {
               input?.blur();
             },
           },
-          h("input", { type: "text", maxlength: "10000", placeholder: rating > 0 ? "What was good?" : "What was wrong?", "aria-label": "Comment", value: turn.feedback?.comment ?? "", dir: "auto" }),
-          h("button", { type: "submit" }, turn.feedback?.comment ? "Saved" : "Save"),
+          h("input", { type: "text", maxlength: "10000", placeholder: rating > 0 ? t("What was good?") : t("What was wrong?"), "aria-label": t("Comment"), value: turn.feedback?.comment ?? "", dir: "auto" }),
+          h("button", { type: "submit" }, turn.feedback?.comment ? t("Saved") : t("Save")),
         ),
     ];
   }
@@ -358,8 +371,10 @@ export class AnswerView {
       if (!known.has(item.citation_id)) others.set(item.citation_id, item);
     }
     if (!cited.length && !others.size) return null;
-    const more = others.size ? ` · ${others.size} more found` : "";
-    const said = cited.length ? `${count(cited.length, "source")} cited${more}` : `${count(others.size, "source")} found`;
+    const more = others.size > 0 && t("{n} more found", { n: others.size });
+    const said = cited.length
+      ? [tn(cited.length, "{n} source cited", "{n} sources cited"), more].filter(Boolean).join(" · ")
+      : tn(others.size, "{n} source found", "{n} sources found");
     const entry = (/** @type {Citation} */ citation) => {
       const item = /** @type {Item} */ (citation.item);
       return h(
@@ -367,7 +382,7 @@ export class AnswerView {
         null,
         h("button", { type: "button", disabled: !item.url, onclick: () => this.reading.open(citation) }, h("bdi", null, item.title || place(item))),
         h("span", { class: `note ${item.type}` }, ` ${place(item)}`),
-        item.also?.length ? h("span", { class: "note" }, ` and ${count(item.also.length, "other place")}`) : "",
+        item.also?.length ? h("span", { class: "note" }, ` ${tn(item.also.length, "and {n} other place", "and {n} other places")}`) : "",
       );
     };
     return h(
@@ -375,7 +390,7 @@ export class AnswerView {
       { class: "sources" },
       h("summary", null, h("span", null, said)),
       h("ol", null, ...cited.map(entry)),
-      others.size > 0 && h("p", { class: "note" }, "Found, and not cited"),
+      others.size > 0 && h("p", { class: "note" }, t("Found, and not cited")),
       h("ul", null, ...[...others.values()].map((item) => entry({ marker: item.citation_id, verdict: "ok", item }))),
     );
   }
@@ -393,12 +408,12 @@ function lane(search, end, named) {
   bar.style.insetInlineStart = `${(search.began / end) * 100}%`;
   bar.style.width = search.complete ? `${Math.max(2, (search.duration_ms / end) * 100)}%` : "100%";
   const says = !search.complete
-    ? "searching …"
+    ? t("searching …")
     : failed
       ? search.error
       : search.error === "stopped"
-        ? "stopped"
-        : `${count(Math.max(search.items.length, 0), "result")} · ${duration(search.duration_ms)}`;
+        ? t("stopped")
+        : `${tn(search.items.length, "{n} result", "{n} results")} · ${duration(search.duration_ms)}`;
   return h(
     "div",
     { class: `lane ${search.search_type}${failed ? " failed" : ""}${search.complete ? "" : " running"}` },
@@ -415,10 +430,10 @@ function lane(search, end, named) {
 function account(search) {
   const said = [];
   if (search.read_as && search.read_as !== search.query) {
-    said.push(h("p", { class: "understood" }, h("span", null, "Read as "), h("bdi", null, search.read_as)));
+    said.push(h("p", { class: "understood" }, h("span", null, t("Read as"), " "), h("bdi", null, search.read_as)));
   }
   if (search.unread?.length) {
-    said.push(h("p", { class: "understood bad" }, "Not understood: ", h("bdi", null, search.unread.join(", "))));
+    said.push(h("p", { class: "understood bad" }, t("Not understood:"), " ", h("bdi", null, search.unread.join(", "))));
   }
   return said;
 }
@@ -430,13 +445,13 @@ function facts(turn) {
   const said = [];
   const sure = certainty(turn);
   if (sure) said.push(CERTAINTIES[/** @type {keyof typeof CERTAINTIES} */ (sure)] ?? sure);
-  else if (end.grounded !== null && end.grounded !== undefined) said.push(end.grounded ? "grounded" : "no source cited");
+  else if (end.grounded !== null && end.grounded !== undefined) said.push(end.grounded ? t("grounded") : t("no source cited"));
   const claims = end.claims;
   if (claims && typeof claims === "object") {
     const all = (claims.cited ?? 0) + (claims.uncited ?? 0);
-    if (all) said.push(`${claims.cited} of ${count(all, "claim")} cited`);
-    if (claims.verified) said.push(`${claims.verified} verified`);
-    if (claims.doubtful) said.push(`${claims.doubtful} doubtful`);
+    if (all) said.push(tn(all, "{cited} of {n} claim cited", "{cited} of {n} claims cited", { cited: claims.cited ?? 0 }));
+    if (claims.verified) said.push(t("{n} verified", { n: claims.verified }));
+    if (claims.doubtful) said.push(t("{n} doubtful", { n: claims.doubtful }));
   }
   if (end.timings?.total) said.push(duration(end.timings.total));
   if (end.usage?.cost) said.push(`$${end.usage.cost.toPrecision(2)}`);

@@ -1,6 +1,8 @@
 // @ts-check
 /** The server: requests with JSON, and the stream of a turn, which goes on after a break. */
 
+import { t } from "./words.js";
+
 /** An error that the server answered, or that there was none to answer (`status` 0). */
 export class Problem extends Error {
   /**
@@ -65,14 +67,14 @@ export class Server {
       });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new Problem(0, "unreachable", "The server cannot be reached.");
+      throw new Problem(0, "unreachable", t("The server cannot be reached."));
     }
     if (answer.ok) return answer;
     const told = await answer.json().catch(() => ({}));
     throw new Problem(
       answer.status,
       String(told.code ?? "internal"),
-      String(told.detail ?? `The server answered ${answer.status}.`),
+      String(told.detail ?? t("The server answered {status}.", { status: answer.status })),
       told,
     );
   }
@@ -155,7 +157,7 @@ export class Server {
       }
       if (state.ended) return;
       answer = null;
-      if (tries >= PAUSES_S.length) throw new Problem(0, "unreachable", "The connection was lost.");
+      if (tries >= PAUSES_S.length) throw new Problem(0, "unreachable", t("The connection was lost."));
       following.onwait();
       await pause(PAUSES_S[tries], following.signal);
     }

@@ -3,6 +3,7 @@
 
 import { h, link } from "./dom.js";
 import { table } from "./table.js";
+import { t } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Block} Block */
 /** @typedef {(markers: string[]) => Node} Chips makes the chips of markers that follow one another */
@@ -104,7 +105,7 @@ function inline(block, chips) {
  * @param {string} lang
  */
 function code(text, lang) {
-  const button = h("button", { type: "button", onclick: () => copy(text, button) }, "Copy");
+  const button = h("button", { type: "button", onclick: () => copy(text, button) }, t("Copy"));
   return h(
     "figure",
     { class: "code", dir: "ltr" },
@@ -122,9 +123,9 @@ export async function copy(text, button) {
   const label = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
+    button.textContent = t("Copied");
   } catch {
-    button.textContent = "Not copied: the browser refuses";
+    button.textContent = t("Not copied: the browser refuses");
   }
   setTimeout(() => (button.textContent = label), 1500);
 }

@@ -12,6 +12,7 @@ import { Files, filesOf } from "./files.js";
 import { openSource } from "./source.js";
 import { save } from "./table.js";
 import { newTurn, step, turnsOf } from "./turn.js";
+import { DIRECTION, LANGUAGE, t } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Turn} Turn */
 /** @typedef {import("./types.d.ts").Assistant} Assistant */
@@ -59,7 +60,7 @@ export class GroundhookChat extends HTMLElement {
     this.ready = Promise.resolve();
     this.spoken = 0;
     this.drawing = false;
-    this.list = h("div", { class: "list", role: "log", "aria-label": "Conversation", "aria-live": "off" });
+    this.list = h("div", { class: "list", role: "log", "aria-label": t("Conversation"), "aria-live": "off" });
     this.hello = h("div", { class: "hello" });
     this.status = h("div", { class: "status" });
     this.talk = h("div", { class: "talk", tabindex: "-1" }, this.hello, this.list, this.status);
@@ -70,12 +71,12 @@ export class GroundhookChat extends HTMLElement {
       busy: () => this.busy,
       key: () => `groundhook-draft ${this.server.base} ${this.getAttribute("assistant") ?? ""} ${this.chatId}`,
     });
-    this.launcher = h("button", { type: "button", class: "launcher", "aria-label": "Open the chat", hidden: true }, icon("talk"));
-    this.closer = h("button", { type: "button", class: "closer", "aria-label": "Close the chat" }, icon("close"));
+    this.launcher = h("button", { type: "button", class: "launcher", "aria-label": t("Open the chat"), hidden: true }, icon("talk"));
+    this.closer = h("button", { type: "button", class: "closer", "aria-label": t("Close the chat") }, icon("close"));
     this.name = h("bdi");
     this.head = h("div", { class: "head", hidden: true }, h("b", null, this.name), this.closer);
     this.panel = h("div", { class: "panel" }, this.head, this.talk, this.composer.element, this.spokenText);
-    this.shadow.append(h("div", { class: "root" }, this.launcher, this.panel));
+    this.shadow.append(h("div", { class: "root", lang: LANGUAGE, dir: DIRECTION }, this.launcher, this.panel));
     this.composer.takeDrops(this.panel);
     this.#listen();
   }
@@ -289,13 +290,13 @@ export class GroundhookChat extends HTMLElement {
     const detail = { status: problem.status, code: problem.code, message: problem.message };
     const shown = this.#tell("error", detail);
     if (problem.status === 401) {
-      this.status.replaceChildren(h("p", { class: "trouble", role: "alert" }, "Please sign in: the conversation goes on after it."));
+      this.status.replaceChildren(h("p", { class: "trouble", role: "alert" }, t("Please sign in: the conversation goes on after it.")));
       return;
     }
     if (!shown) return;
     if (turn && this.turns.includes(turn)) turn.troubles.push({ code: problem.code, message: problem.message });
     else {
-      const again = h("button", { type: "button", class: "quiet", onclick: () => this.start() }, "Try again");
+      const again = h("button", { type: "button", class: "quiet", onclick: () => this.start() }, t("Try again"));
       this.status.replaceChildren(h("div", { class: "trouble", role: "alert" }, h("p", null, problem.message)), again);
     }
     this.#changed();
@@ -362,8 +363,8 @@ export class GroundhookChat extends HTMLElement {
     if (this.busy) return;
     const asked = turn.pending.some((each) => each.question);
     const names = asked
-      ? [answer || "no answer"]
-      : turn.pending.map((each) => `${approved ? "Approved" : "Refused"}: ${each.name}`);
+      ? [answer || t("No answer")]
+      : turn.pending.map((each) => approved ? t("Approved: {name}", { name: each.name }) : t("Refused: {name}", { name: each.name }));
     const fresh = newTurn(names.join("\n"));
     fresh.decision = true;
     this.#add(fresh);
@@ -458,7 +459,7 @@ export class GroundhookChat extends HTMLElement {
     const said = typeof given === "object" && given ? given : { prompts: given ? [given] : [] };
     const prompts = (Array.isArray(said.prompts) ? said.prompts : []).slice(0, 3).map(String);
     this.composer.files.allow(about?.files ?? 0, about?.file_mb ?? 0);
-    this.composer.input.placeholder = about?.name ? `Ask ${about.name}` : "Ask";
+    this.composer.input.placeholder = about?.name ? t("Ask {name}", { name: about.name }) : t("Ask");
     this.name.textContent = about?.name ?? "";
     this.hello.replaceChildren(
       h("h2", { dir: "auto" }, String(said.title ?? about?.name ?? "")),

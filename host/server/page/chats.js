@@ -2,6 +2,7 @@
 /** The list of chats beside the conversation: find, rename, delete. */
 
 import { h } from "./dom.js";
+import { t } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Chat} Chat */
 
@@ -55,8 +56,8 @@ export class ChatList {
     this.find.hidden = this.chats.length < 8 && !this.find.value;
     const today = new Date().setHours(0, 0, 0, 0);
     const groups = [
-      { name: "Today", chats: this.chats.filter((each) => each.changed_at >= today) },
-      { name: "Earlier", chats: this.chats.filter((each) => each.changed_at < today) },
+      { name: t("Today"), chats: this.chats.filter((each) => each.changed_at >= today) },
+      { name: t("Earlier"), chats: this.chats.filter((each) => each.changed_at < today) },
     ];
     /** @type {HTMLElement[]} */
     const made = groups
@@ -65,36 +66,36 @@ export class ChatList {
         h("h2", null, group.name),
         h("ul", null, ...group.chats.map((chat) => this.#entry(chat))),
       ]);
-    if (!made.length) made.push(h("p", { class: "empty" }, this.find.value ? "No chat has this in its title." : "Your chats are kept here."));
-    if (this.next) made.push(h("button", { type: "button", class: "note", onclick: () => this.#more() }, "Show older ones"));
+    if (!made.length) made.push(h("p", { class: "empty" }, this.find.value ? t("No chat has this in its title.") : t("Your chats are kept here.")));
+    if (this.next) made.push(h("button", { type: "button", class: "note", onclick: () => this.#more() }, t("Show older ones")));
     this.place.replaceChildren(...made);
   }
 
   /** @param {Chat} chat */
   #entry(chat) {
     const here = chat.id === this.current;
-    const title = chat.title || "New chat";
+    const title = chat.title || t("New chat");
     const href = `#${new URLSearchParams({ a: chat.assistant_id, c: chat.id })}`;
     const open = (/** @type {Event} */ event) => {
       event.preventDefault();
       this.page.open(chat);
     };
-    const more = h("button", { type: "button", class: "more", "aria-label": `Rename or delete “${title}”`, onclick: () => this.#change(chat) }, "…");
+    const more = h("button", { type: "button", class: "more", "aria-label": t("Rename or delete “{title}”", { title }), onclick: () => this.#change(chat) }, "…");
     return h("li", { class: here ? "current" : null }, h("a", { href, "aria-current": here ? "page" : null, onclick: open, title }, h("bdi", null, title)), more);
   }
 
   /** @param {Chat} chat */
   #change(chat) {
     const input = h("input", { type: "text", maxlength: "200", value: chat.title, dir: "auto" });
-    const remove = h("button", { type: "button", class: "bad" }, "Delete");
+    const remove = h("button", { type: "button", class: "bad" }, t("Delete"));
     const dialog = h(
       "dialog",
-      { "aria-label": "Rename or delete the chat" },
+      { "aria-label": t("Rename or delete the chat") },
       h(
         "form",
         { method: "dialog" },
-        h("label", null, "Title", input),
-        h("div", { class: "row" }, remove, h("button", { type: "submit", value: "", formnovalidate: true }, "Cancel"), h("button", { type: "submit", value: "save", class: "go" }, "Save")),
+        h("label", null, t("Title"), input),
+        h("div", { class: "row" }, remove, h("button", { type: "submit", value: "", formnovalidate: true }, t("Cancel")), h("button", { type: "submit", value: "save", class: "go" }, t("Save"))),
       ),
     );
     const path = `/api/chats/${encodeURIComponent(chat.id)}`;
@@ -102,7 +103,7 @@ export class ChatList {
     remove.addEventListener("click", () => {
       if (!sure) {
         sure = true;
-        remove.textContent = "Delete for ever?";
+        remove.textContent = t("Delete for ever?");
         return;
       }
       dialog.close("delete");

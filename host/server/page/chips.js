@@ -1,7 +1,8 @@
 // @ts-check
 /** Chips in an answer, each named by what a reader recognises, and the card that explains one. */
 
-import { count, h, icon, link, safeAddress } from "./dom.js";
+import { h, icon, link, safeAddress } from "./dom.js";
+import { t, tn } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Citation} Citation */
 /** @typedef {import("./types.d.ts").Item} Item */
@@ -17,7 +18,8 @@ import { count, h, icon, link, safeAddress } from "./dom.js";
 
 const MOST_PLACES = 5; // other places of a passage
 
-const KINDS = { kb: "Knowledge", db: "Database", web: "Web", api: "Catalogue", tool: "Tool", mcp: "Tool" };
+const KINDS = { kb: t("Knowledge"), db: t("Database"), web: t("Web"), api: t("Catalogue"), tool: t("Tool"), mcp: t("Tool") };
+const WITHIN = { kb: t("knowledge"), db: t("database"), web: t("web"), api: t("catalogue"), tool: t("tool"), mcp: t("tool") };
 
 /**
  * Return the kind of a source for people.
@@ -25,6 +27,14 @@ const KINDS = { kb: "Knowledge", db: "Database", web: "Web", api: "Catalogue", t
  */
 export function kind(type) {
   return KINDS[/** @type {keyof typeof KINDS} */ (type)] ?? type;
+}
+
+/**
+ * Return the kind of a source within a sentence.
+ * @param {string} type
+ */
+export function kindWithin(type) {
+  return WITHIN[/** @type {keyof typeof WITHIN} */ (type)] ?? type;
 }
 
 /**
@@ -40,7 +50,7 @@ export function place(item) {
 /** @param {Item} item */
 function label(item) {
   if (item.type === "web") return place(item);
-  if (item.query) return `${place(item)} · ${count(item.query.rows, "row")}`;
+  if (item.query) return `${place(item)} · ${tn(item.query.rows, "{n} row", "{n} rows")}`;
   return item.title || place(item);
 }
 
@@ -69,19 +79,21 @@ function chip(group, reading) {
   const [first] = group;
   const item = first.item;
   if (!item) {
-    const why = "No source of this conversation has this id";
+    const why = t("No source of this conversation has this id");
     return h("span", { class: "chip unknown", title: why, role: "note", "aria-label": `${first.marker}: ${why}` }, first.marker);
   }
   const doubtful = group.some((each) => each.missing?.length || unsupported(each).length);
   const name = group.length > 1 ? `${place(item)} · ${group.length}` : label(item);
+  const earlier = first.verdict === "earlier";
+  const said = [t("Source: {name}", { name }), earlier && t("of an earlier answer"), doubtful && t("doubtful")];
   const button = h(
     "button",
     {
       type: "button",
       class: `chip ${item.type} ${first.verdict}${doubtful ? " doubtful" : ""}`,
-      "aria-label": `Source: ${name}${first.verdict === "earlier" ? ", of an earlier answer" : ""}${doubtful ? ", doubtful" : ""}`,
+      "aria-label": said.filter(Boolean).join(", "),
     },
-    first.verdict === "earlier" && icon("clock"),
+    earlier && icon("clock"),
     h("bdi", null, name),
   );
   const holder = h("span", { class: "holder" }, button);
@@ -109,7 +121,7 @@ function attachCard(holder, button, group, reading) {
   const show = () => {
     clearTimeout(timer);
     if (card) return;
-    card = h("span", { class: "card", popover: "manual", role: "group", "aria-label": "Source" });
+    card = h("span", { class: "card", popover: "manual", role: "group", "aria-label": t("Source") });
     card.append(...group.map((each) => section(each, reading)));
     holder.append(card);
     card.showPopover();
@@ -157,7 +169,7 @@ function put(card, button) {
 function section(citation, reading) {
   const item = /** @type {Item} */ (citation.item);
   const where = [place(item), item.document_id, item.published].filter(Boolean).join(" / ");
-  const how = [kind(item.type), item.status, item.score ? `score ${item.score.toFixed(2)}` : ""];
+  const how = [kind(item.type), item.status, item.score ? t("score {score}", { score: item.score.toFixed(2) }) : ""];
   const before = citation.verdict === "earlier" ? reading.earlier(citation.marker) : "";
   return h(
     "span",
@@ -170,24 +182,24 @@ function section(citation, reading) {
     ),
     item.content && h("q", { class: "passage", dir: "auto" }, shortened(item)),
     citation.verdict === "earlier" &&
-      h("span", { class: "note" }, `Found for an earlier answer${before ? `: “${before}”` : ""}`),
+      h("span", { class: "note" }, t("Found for an earlier answer"), before && `: “${before}”`),
     (citation.missing ?? []).length > 0 &&
-      h("span", { class: "note bad" }, `Not in this source: ${citation.missing?.join(", ")}`),
+      h("span", { class: "note bad" }, t("Not in this source: {missing}", { missing: citation.missing?.join(", ") ?? "" })),
     ...unsupported(citation).map((each) =>
-      h("span", { class: "note bad" }, "Not supported: ", h("q", { dir: "auto" }, each.sentence)),
+      h("span", { class: "note bad" }, t("Not supported:"), " ", h("q", { dir: "auto" }, each.sentence)),
     ),
     ...(citation.verified ?? [])
       .filter((each) => each.supported)
-      .map((each) => h("span", { class: "note" }, "Supported by ", h("q", { dir: "auto" }, each.quote))),
-    (item.also ?? []).length > 0 && h("span", { class: "note" }, "The same text is in ", ...others(item)),
-    item.query && h("span", { class: "note" }, `Computed from ${count(item.query.rows, "row")}`),
+      .map((each) => h("span", { class: "note" }, t("Supported by"), " ", h("q", { dir: "auto" }, each.quote))),
+    (item.also ?? []).length > 0 && h("span", { class: "note" }, t("The same text is in"), " ", ...others(item)),
+    item.query && h("span", { class: "note" }, tn(item.query.rows, "Computed from {n} row", "Computed from {n} rows")),
     h(
       "span",
       { class: "foot" },
       h("span", { dir: "auto" }, where),
       reading.opensHere(item)
-        ? h("button", { type: "button", onclick: () => reading.open(citation) }, "Open")
-        : safeAddress(item.url) && link(item.url, "Open"),
+        ? h("button", { type: "button", onclick: () => reading.open(citation) }, t("Open"))
+        : safeAddress(item.url) && link(item.url, t("Open")),
       reading.why &&
         h("button", { type: "button", onclick: () => reading.why?.(citation.marker) }, "Why here?"),
     ),
@@ -213,7 +225,7 @@ function others(item) {
     const address = safeAddress(each.url);
     return [n ? ", " : "", address ? link(address, name) : h("bdi", null, name)];
   });
-  return places.length > MOST_PLACES ? [...shown, ` and ${places.length - MOST_PLACES} more`] : shown;
+  return places.length > MOST_PLACES ? [...shown, ` ${t("and {n} more", { n: places.length - MOST_PLACES })}`] : shown;
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import { h, icon } from "./dom.js";
 import { Files } from "./files.js";
+import { t } from "./words.js";
 
 const HIGHEST = 240; // pixels
 
@@ -17,13 +18,13 @@ export class Composer {
    */
   constructor(chat) {
     this.chat = chat;
-    this.input = h("textarea", { rows: "1", "aria-label": "Your question", dir: "auto", maxlength: "100000", enterkeyhint: "send" });
+    this.input = h("textarea", { rows: "1", "aria-label": t("Your question"), dir: "auto", maxlength: "100000", enterkeyhint: "send" });
     this.mode = h(
       "select",
-      { "aria-label": "Search", title: "Whether this question is searched for" },
-      h("option", { value: "" }, "Search: as configured"),
-      h("option", { value: "on" }, "Search: on"),
-      h("option", { value: "off" }, "Search: off"),
+      { "aria-label": t("Search"), title: t("Whether this question is searched for") },
+      h("option", { value: "" }, t("Search: as configured")),
+      h("option", { value: "on" }, t("Search: on")),
+      h("option", { value: "off" }, t("Search: off")),
     );
     this.files = new Files(() => this.input.focus());
     this.button = h("button", { type: "submit", class: "send" });
@@ -101,15 +102,16 @@ export class Composer {
    * @param {(() => void) | null} cancel
    */
   draw(cancel) {
-    const name = this.chat.busy() ? "Stop" : "Send";
+    const busy = this.chat.busy();
+    const name = busy ? t("Stop") : t("Send");
     if (this.button.getAttribute("aria-label") !== name) {
       this.button.setAttribute("aria-label", name);
-      this.button.replaceChildren(icon(name === "Stop" ? "stop" : "send"), h("span", null, name));
+      this.button.replaceChildren(icon(busy ? "stop" : "send"), h("span", null, name));
     }
     const said = cancel
       ? [
-          h("span", null, "A new version of the question; what follows it stays in its branch."),
-          h("button", { type: "button", onclick: cancel }, "Cancel"),
+          h("span", null, t("A new version of the question; what follows it stays in its branch.")),
+          h("button", { type: "button", onclick: cancel }, t("Cancel")),
         ]
       : [];
     this.note.replaceChildren(...said);

@@ -2,6 +2,7 @@
 /** The files of a question: chosen, dropped or pasted, shown as chips, and sent as parts. */
 
 import { h, icon } from "./dom.js";
+import { t } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Attached} Attached */
 
@@ -17,8 +18,8 @@ export class Files {
     this.most = 0;
     this.fileMb = 0;
     this.input = h("input", { type: "file", multiple: true, hidden: true, tabindex: "-1" });
-    this.button = h("button", { type: "button", class: "attach", "aria-label": "Attach files", title: "Attach files", hidden: true, onclick: () => this.input.click() }, icon("clip"));
-    this.list = h("ul", { class: "files", "aria-label": "Attached files", hidden: true });
+    this.button = h("button", { type: "button", class: "attach", "aria-label": t("Attach files"), title: t("Attach files"), hidden: true, onclick: () => this.input.click() }, icon("clip"));
+    this.list = h("ul", { class: "files", "aria-label": t("Attached files"), hidden: true });
     this.note = h("p", { class: "trouble", role: "alert", hidden: true });
     this.input.addEventListener("change", () => {
       this.add([...(this.input.files ?? [])]);
@@ -47,8 +48,8 @@ export class Files {
     const left = Math.max(0, this.most - this.files.length);
     for (const file of fitting.slice(0, left)) this.files.push({ name: file.name || "picture", file, part: null });
     this.note.textContent = [
-      ...large.map((file) => `${file.name} is larger than ${this.fileMb} MB.`),
-      fitting.length > left ? `A question has at most ${this.most} files.` : "",
+      ...large.map((file) => t("{name} is larger than {mb} MB.", { name: file.name, mb: this.fileMb })),
+      fitting.length > left ? t("A question has at most {n} files.", { n: this.most }) : "",
     ].filter(Boolean).join(" ");
     this.#draw();
   }
@@ -114,7 +115,7 @@ export function filesOf(content) {
  * @param {Attached[]} files
  */
 export function fileList(files) {
-  return files.length ? h("ul", { class: "files", "aria-label": "Attached files" }, ...files.map((each) => chip(each, null))) : null;
+  return files.length ? h("ul", { class: "files", "aria-label": t("Attached files") }, ...files.map((each) => chip(each, null))) : null;
 }
 
 /**
@@ -122,7 +123,7 @@ export function fileList(files) {
  * @param {(() => void) | null} remove
  */
 function chip(file, remove) {
-  const away = remove && h("button", { type: "button", "aria-label": `Remove ${file.name}`, onclick: remove }, icon("close"));
+  const away = remove && h("button", { type: "button", "aria-label": t("Remove {name}", { name: file.name }), onclick: remove }, icon("close"));
   return h("li", null, icon("clip"), h("bdi", null, file.name), away);
 }
 
@@ -134,7 +135,7 @@ function dataUrl(file) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.addEventListener("load", () => resolve(String(reader.result)));
-    reader.addEventListener("error", () => reject(new Error(`${file.name} cannot be read.`)));
+    reader.addEventListener("error", () => reject(new Error(t("{name} cannot be read.", { name: file.name }))));
     reader.readAsDataURL(file);
   });
 }

@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { table } from "./table.js";
+import { t } from "./words.js";
 
 /**
  * Return the node of a message.
@@ -36,7 +37,7 @@ export function hookMessage(message, ask) {
       return h(
         "details",
         { class: "aside" },
-        h("summary", null, String(props.title ?? message?.type ?? "Message")),
+        h("summary", null, String(props.title ?? message?.type ?? t("Message"))),
         h("pre", { tabindex: "0" }, JSON.stringify(props, null, 1)),
       );
   }
@@ -74,6 +75,6 @@ function picture(props) {
     url = null;
   }
   // Of this origin alone: a picture of another one tells it who reads what.
-  if (!url || url.origin !== location.origin) return h("p", { class: "note" }, "A picture of another site is not shown.");
+  if (!url || url.origin !== location.origin) return h("p", { class: "note" }, t("A picture of another site is not shown."));
   return h("img", { src: url.href, alt: String(props.alt ?? ""), loading: "lazy" });
 }

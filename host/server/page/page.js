@@ -3,12 +3,13 @@
 
 import { Problem, Server } from "./api.js";
 import { ChatList } from "./chats.js";
-import { kind } from "./chips.js";
+import { kindWithin } from "./chips.js";
 import { h, icon } from "./dom.js";
 import { Knowledge } from "./knowledge.js";
 import { save } from "./table.js";
 import { Why } from "./why.js";
 import { Workbench } from "./workbench.js";
+import { DIRECTION, LANGUAGE, t } from "./words.js";
 import "./chat.js";
 
 /** @typedef {import("./chat.js").GroundhookChat} GroundhookChat */
@@ -70,15 +71,16 @@ function signIn(why) {
   if (asking) return new Promise((resolve) => asking?.addEventListener("close", () => resolve()));
   const input = h("input", { type: "password", autocomplete: "current-password", required: true, name: "key" });
   const told = h("p", { role: "alert", class: "bad" }, why);
+  const [begin, between, end] = t("With the key that {command} prints, one of {command}, or a token of your organisation.").split("{command}");
   const form = h(
     "form",
     { class: "fields" },
-    h("p", { class: "note" }, "With the key that ", h("code", null, "groundhook serve"), " prints, one of ", h("code", null, "groundhook keys add"), ", or a token of your organisation."),
-    h("label", null, "Key or token", input),
+    h("p", { class: "note" }, begin, h("code", null, "groundhook serve"), between, h("code", null, "groundhook keys add"), end),
+    h("label", null, t("Key or token"), input),
     told,
-    h("div", { class: "row" }, h("button", { type: "submit", class: "go" }, "Sign in")),
+    h("div", { class: "row" }, h("button", { type: "submit", class: "go" }, t("Sign in"))),
   );
-  const dialog = h("dialog", { "aria-labelledby": "sign-in" }, h("h2", { id: "sign-in" }, "Sign in"), form);
+  const dialog = h("dialog", { "aria-labelledby": "sign-in" }, h("h2", { id: "sign-in" }, t("Sign in")), form);
   asking = dialog;
   // Without a session there is nothing behind the dialog.
   dialog.addEventListener("cancel", (event) => event.preventDefault());
@@ -153,11 +155,11 @@ function apply() {
   const wanted = given.get("a") || localStorage.getItem(ASSISTANT) || "";
   const found = assistants.find((each) => each.id === wanted) ?? assistants.find((each) => each.id === first) ?? assistants[0];
   if (!found) {
-    at("conversation").replaceChildren(h("p", { class: "notice" }, "There is no assistant that you may use."));
+    at("conversation").replaceChildren(h("p", { class: "notice" }, t("There is no assistant that you may use.")));
     return;
   }
   localStorage.setItem(ASSISTANT, found.id);
-  at("assistant").replaceChildren(found.name || found.id, h("small", null, found.searches.length ? `searches ${found.searches.map((each) => kind(each).toLowerCase()).join(", ")}` : found.id));
+  at("assistant").replaceChildren(found.name || found.id, h("small", null, found.searches.length ? t("searches {kinds}", { kinds: found.searches.map(kindWithin).join(", ") }) : found.id));
   for (const each of at("assistants").children) each.toggleAttribute("aria-current", each.id === `assistant ${found.id}`);
   const id = given.get("c") ?? "";
   list.current = id;
@@ -213,7 +215,7 @@ function drawViews(current, assistant) {
 
 /** @param {string} text */
 function title(text) {
-  at("title").textContent = text || "New chat";
+  at("title").textContent = text || t("New chat");
   document.title = text ? `${text} – Groundhook` : "Groundhook";
   at("export").hidden = !chat.chatId;
 }
@@ -261,12 +263,17 @@ async function start() {
     ),
   );
   at("who").replaceChildren(
-    h("span", { title: me.user }, me.anonymous ? "Not signed in" : me.user || me.name),
-    h("button", { type: "button", onclick: me.anonymous ? () => void signIn("").then(start) : signOut }, me.anonymous ? "Sign in" : "Sign out"),
+    h("span", { title: me.user }, me.anonymous ? t("Not signed in") : me.user || me.name),
+    h("button", { type: "button", onclick: me.anonymous ? () => void signIn("").then(start) : signOut }, me.anonymous ? t("Sign in") : t("Sign out")),
   );
   apply();
 }
 
+document.documentElement.lang = LANGUAGE;
+document.documentElement.dir = DIRECTION;
+for (const [id, words] of Object.entries({ new: t("New chat"), export: t("Export"), title: t("New chat") })) at(id).textContent = words;
+for (const [id, words] of Object.entries({ side: t("Chats"), menu: t("Chats"), assistants: t("Assistants"), find: t("Find a chat"), views: t("Tools") })) at(id).ariaLabel = words;
+/** @type {HTMLInputElement} */ (at("find")).placeholder = t("Find a chat");
 at("new").prepend(icon("plus"));
 at("pick").append(icon("down"));
 at("menu").append(icon("menu"));

@@ -4,6 +4,7 @@
 import { blockNode } from "./blocks.js";
 import { h, icon, link } from "./dom.js";
 import { kind, place } from "./chips.js";
+import { t } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Item} Item */
 /** @typedef {import("./api.js").Server} Server */
@@ -17,16 +18,16 @@ const AROUND = 40; // passages before and after the cited one that are shown at 
  * @param {Item} item
  */
 export async function openSource(root, server, item) {
-  const body = h("div", { class: "pages", tabindex: "0" }, h("p", { class: "note" }, "Loading …"));
-  const close = h("button", { type: "button", "aria-label": "Close" }, icon("close"));
+  const body = h("div", { class: "pages", tabindex: "0" }, h("p", { class: "note" }, t("Loading …")));
+  const close = h("button", { type: "button", "aria-label": t("Close") }, icon("close"));
   const dialog = h(
     "dialog",
-    { class: "sheet", "aria-label": item.title || "Source" },
+    { class: "sheet", "aria-label": item.title || t("Source") },
     h(
       "header",
       null,
       h("div", null, h("h2", { dir: "auto" }, item.title || place(item)), h("p", { class: "note" }, `${kind(item.type)} · ${[place(item), item.document_id].filter(Boolean).join(" / ")}`)),
-      !server.token() && !server.base && link(withTarget(item.url), "Open as a page"),
+      !server.token() && !server.base && link(withTarget(item.url), t("Open as a page")),
       close,
     ),
     body,
@@ -44,7 +45,7 @@ export async function openSource(root, server, item) {
     body.querySelector(".cited")?.scrollIntoView({ block: "center" });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    body.replaceChildren(h("p", { class: "trouble", role: "alert" }, `The source cannot be shown: ${why}`));
+    body.replaceChildren(h("p", { class: "trouble", role: "alert" }, t("The source cannot be shown: {why}", { why })));
   }
 }
 
@@ -75,13 +76,13 @@ function passages(all, body) {
       page = each.page || page;
       return h(
         "section",
-        { class: each.marked ? "cited" : null, "aria-label": each.marked ? "Cited passage" : null },
-        begins && h("p", { class: "note" }, `Page ${each.page}`),
+        { class: each.marked ? "cited" : null, "aria-label": each.marked ? t("Cited passage") : null },
+        begins && h("p", { class: "note" }, t("Page {n}", { n: each.page })),
         ...(each.blocks ?? []).map((/** @type {any} */ block) => blockNode(block, () => h("span"))),
       );
     });
   const rest = all.length - (to - from);
-  const more = rest && h("button", { type: "button", class: "quiet" }, `Show the whole document`);
+  const more = rest && h("button", { type: "button", class: "quiet" }, t("Show the whole document"));
   if (more) {
     more.addEventListener("click", () => {
       body.replaceChildren(...shown(all));

@@ -1,7 +1,8 @@
 // @ts-check
 /** Tables of an answer: their columns sort, and they can be saved as CSV. */
 
-import { count, h } from "./dom.js";
+import { h } from "./dom.js";
+import { t, tn } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Block} Block */
 
@@ -25,7 +26,7 @@ export function table(block, inside) {
   const head = h("thead");
   for (const row of heads) {
     const made = cells(row).map((cell, column) => {
-      const sort = h("button", { type: "button", title: "Sort" }, ...inside(cell));
+      const sort = h("button", { type: "button", title: t("Sort") }, ...inside(cell));
       const th = h("th", { scope: "col", class: aligned(cell), "aria-sort": "none" }, sort);
       sort.addEventListener("click", () => sortBy(body, th, column));
       return th;
@@ -36,12 +37,12 @@ export function table(block, inside) {
   return h(
     "figure",
     { class: "table" },
-    h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table" }, shown),
+    h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": t("Table") }, shown),
     h(
       "figcaption",
       null,
-      h("span", null, count(body.rows.length, "row")),
-      h("button", { type: "button", onclick: () => save(csv(shown), "table.csv") }, "Download CSV"),
+      h("span", null, tn(body.rows.length, "{n} row", "{n} rows")),
+      h("button", { type: "button", onclick: () => save(csv(shown), "table.csv") }, t("Download CSV")),
     ),
   );
 }
