@@ -25,6 +25,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     StreamEnd,
     StreamStart,
     Text,
@@ -78,6 +79,7 @@ def for_readers(event: Event) -> Event | None:
         case (
             StreamStart()
             | SearchStart()
+            | SourcesGiven()
             | Text()
             | Reasoning()
             | HookMessage()

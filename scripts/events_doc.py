@@ -21,6 +21,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     StreamEnd,
     StreamStart,
     Text,
@@ -191,6 +192,7 @@ def _example_events() -> Iterator[Event]:
     )
     yield SearchFound(turn_id=turn, at_ms=14, search_id="s1", item=item)
     yield SearchComplete(turn_id=turn, at_ms=14, search_id="s1", total=1, duration_ms=12)
+    yield SourcesGiven(turn_id=turn, at_ms=14, given=1)
     yield Reasoning(turn_id=turn, at_ms=15, delta="The sources say it in one sentence.")
     yield Text(turn_id=turn, at_ms=16, delta="A hook runs in an isolate of its own ")
     yield CitationSeen(turn_id=turn, at_ms=16, marker=item.citation_id, verdict="ok", item=item)

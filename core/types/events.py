@@ -108,6 +108,19 @@ class SearchComplete(SearchAccount, _Event):
     )
 
 
+class SourcesGiven(_Event):
+    """The searches are over, and the prompt has the best of what they found; again where a model
+    refused the prompt as too long. Not sent where nothing was searched."""
+
+    type: Literal["sources_given"] = "sources_given"
+    given: int = Field(description="Number of items that the model reads")
+
+    @property
+    def words(self) -> str:
+        """The event in words, for statuses."""
+        return f"{self.given} source{'' if self.given == 1 else 's'} given to the model"
+
+
 class Text(_Event):
     """The next piece of the answer."""
 
@@ -419,6 +432,7 @@ Event = Annotated[
     | SearchStart
     | SearchFound
     | SearchComplete
+    | SourcesGiven
     | Text
     | Reasoning
     | CitationSeen

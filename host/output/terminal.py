@@ -32,6 +32,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     StreamEnd,
     StreamStart,
     Text,
@@ -141,6 +142,8 @@ class Terminal:
                 self._found.setdefault(event.search_id, []).append(event.item)
             case SearchComplete():
                 self._show_search_end(event)
+            case SourcesGiven():
+                self._show_progress("done", event.words[0].upper() + event.words[1:])
             case Text():
                 self._show_answer(event.delta)
             case CitationSeen():

@@ -75,7 +75,7 @@ class GrowingAnswer:
 
     channel: Channel
     citation_index: CitationIndex
-    sources_offered: bool = False  # whether the prompt had sources to cite
+    sources_offered: int = 0  # sources that the model was given to cite
     follows_text: bool = False  # whether another assistant has streamed text in this turn
     cited: dict[str, Cited] = field(default_factory=dict)
     cited_keys: set[str] = field(default_factory=set)  # of the sources behind them
@@ -211,7 +211,7 @@ class GrowingAnswer:
 
     async def say(self, text: str) -> None:
         """Stream an answer of the assistant's hook; its citations are checked as a model's."""
-        self.sources_offered = self.citation_index.has_sources
+        self.sources_offered = int(self.citation_index.has_sources)
         with span("answer", "Create", characters=len(text)):
             await self._stream_text(text, first=True)
             self._stream_held_text()
@@ -462,7 +462,7 @@ class GrowingAnswer:
                 fence=tools.fence if offer and offer.cites else "",
                 cite=tools.ask_to_cite,
             )
-            self.sources_offered = self.sources_offered or bool(items)
+            self.sources_offered += len(items)
             if result.cut:
                 node.data["cut"] = result.cut
         await self.channel.send(

@@ -59,6 +59,7 @@ from groundhook.host.turn.prompt.composing import (
     Compose,
     learning_windows,
     prompt_composer,
+    report_given,
     report_omissions,
     tokens_for_messages,
 )
@@ -361,6 +362,7 @@ async def _answer_within_window(
 ) -> tuple[Prompt, HostError | None]:
     """Stream the model's answer; if the model refuses the prompt as too long, that to a prompt of
     half the size. Returns the prompt that was sent last, and the error if the model failed."""
+    await report_given(run)
     error = await stream(prompt)
     # Text that the reader has seen cannot be taken back.
     if isinstance(error, ModelContextExceeded) and not run.answer.has_begun:
@@ -369,6 +371,7 @@ async def _answer_within_window(
         if shorter.omissions:
             await report_omissions(run, shorter)
             prompt = shorter.prompt
+            await report_given(run)
             error = await stream(prompt)
     return prompt, error
 

@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from groundhook.core.types.events import SearchComplete as SearchComplete
     from groundhook.core.types.events import SearchFound as SearchFound
     from groundhook.core.types.events import SearchStart as SearchStart
+    from groundhook.core.types.events import SourcesGiven as SourcesGiven
     from groundhook.core.types.events import StreamEnd as StreamEnd
     from groundhook.core.types.events import StreamStart as StreamStart
     from groundhook.core.types.events import Text as Text
@@ -200,6 +201,7 @@ _HOMES = {
         "SearchComplete",
         "SearchFound",
         "SearchStart",
+        "SourcesGiven",
         "StreamEnd",
         "StreamStart",
         "Text",

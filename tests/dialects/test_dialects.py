@@ -23,6 +23,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     StreamEnd,
     StreamStart,
     Text,
@@ -347,7 +348,7 @@ def test_the_readings_of_a_question_are_named_behind_the_answer() -> None:
     assert [piece.data["groundhook"] for piece in pieces if "groundhook" in piece.data] == [asked]
 
 
-def test_a_status_counts_what_was_found_and_a_failure_is_one() -> None:
+def test_statuses_count_what_the_model_was_given_and_a_failure_is_one() -> None:
     events: list[Event] = [
         StreamStart(assistant_id="tea"),
         SearchStart(search_id="s1", source="auto", search_type="kb", query="tea"),
@@ -356,12 +357,15 @@ def test_a_status_counts_what_was_found_and_a_failure_is_one() -> None:
         SearchComplete(search_id="s1", total=223, duration_ms=1),
         SearchStart(search_id="s2", source="auto", search_type="web", query="tea"),
         SearchComplete(search_id="s2", total=0, duration_ms=1, error="no"),
+        SourcesGiven(given=1),
     ]
     statuses = events_of(run(chat(events=True), seen(events)), "status")
     ended = [status for status in statuses if status["done"]]
-    assert [status.get("count") for status in ended] == [2, None]
-    assert ended[1]["action"] != ended[0]["action"]
-    assert ended[1]["description"] == "The search failed"
+    assert [(each["description"], each.get("count")) for each in ended] == [
+        ("Found 2", None),
+        ("The search failed", None),
+        ("1 source given to the model", 1),
+    ]
 
 
 @given(log=LOGS, at=st.integers(1, 40))

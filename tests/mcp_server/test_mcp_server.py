@@ -224,7 +224,12 @@ async def test_a_whole_turn_answers_with_numbers_and_reports_its_searches(host: 
     assert "steeps briefly" in text_of(answer)
     assert "[1]" in text_of(answer)
     assert answer.structured_content["citations"][0]["verdict"] == "ok"
-    assert any("searching" in step for step in steps)
+    assert [step.partition(":")[0] for step in steps] == [
+        "searching",
+        "found 1",
+        "1 source given to the model",
+        "writing the answer",
+    ]
     names_of_links = [part.name for part in answer.content if part.type == "resource_link"]
     assert names_of_links
     assert all(name.split()[0] in text_of(answer) for name in names_of_links)

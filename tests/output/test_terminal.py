@@ -25,6 +25,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     StreamEnd,
     StreamStart,
     Text,
@@ -116,6 +117,7 @@ def test_a_turn_reads_as_search_then_answer_then_sources() -> None:
     events: list[Event] = [
         StreamStart(assistant_id="docs"),
         *searched(HOOKS, NEWS),
+        SourcesGiven(given=1),
         *answered("It runs alone "),
         CitationSeen(marker="#ref:k3vd", verdict="ok", item=HOOKS),
         *answered("#ref:k3vd", "."),
@@ -138,6 +140,7 @@ def test_a_turn_reads_as_search_then_answer_then_sources() -> None:
         "   1. #ref:k3vd - Hooks\n"
         "   2. #ref:b2c3 - News\n"
         "✅ Search complete (1.2s)\n"
+        "✅ 1 source given to the model\n"
         "\n"
         "It runs alone #ref:k3vd.\n"
         "\n"

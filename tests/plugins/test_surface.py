@@ -30,6 +30,7 @@ EVENTS = [
     "SearchComplete",
     "SearchFound",
     "SearchStart",
+    "SourcesGiven",
     "StreamEnd",
     "StreamStart",
     "Text",

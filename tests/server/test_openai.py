@@ -172,7 +172,9 @@ def test_open_webui_gets_statuses_that_end_and_each_source_once(served: Served) 
         received = chunks(client.post("/v1/chat/completions", json=body))
     events = [chunk["event"] for chunk in received if "event" in chunk]
     statuses = [event["data"]["done"] for event in events if event["type"] == "status"]
-    assert statuses == [False, True]
+    assert statuses == [False, True, True]
+    counts = [event["data"]["count"] for event in events if "count" in event["data"]]
+    assert counts == [2]  # of what the model was given
     sources = [event["data"] for event in events if event["type"] == "source"]
     assert [source["metadata"][0]["source"] for source in sources] == ["Assam", "Sencha"]
     assert not any(

@@ -33,6 +33,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     StreamEnd,
     StreamStart,
     Text,
@@ -88,7 +89,13 @@ def step(state: Keeping, event: Event) -> Keeping:  # noqa: C901 - one case for 
     """Return the state after one more event."""
     answer = state.parts
     match event:
-        case Trace() | ToolProgress() | DocumentsSearchStarted() | DocumentsSearchCompleted():
+        case (
+            Trace()
+            | SourcesGiven()
+            | ToolProgress()
+            | DocumentsSearchStarted()
+            | DocumentsSearchCompleted()
+        ):
             return state
         case StreamStart():
             if answer.assistant_id:  # a hook delegated the turn

@@ -27,6 +27,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     StreamEnd,
     StreamStart,
     Text,
@@ -48,7 +49,7 @@ DONE = "[DONE]"
 BROKEN = "the answer is incomplete: its process ended"
 FINISHES = frozenset({"stop", "length", "content_filter"})
 NUMBERED = frozenset({"numbers", "links"})  # styles in which a number in brackets is a citation
-Step = SearchStart | SearchFound | SearchComplete | ToolStart | ToolResult
+Step = SearchStart | SearchFound | SearchComplete | SourcesGiven | ToolStart | ToolResult
 TEXTS = frozenset({"text", "markdown"})  # types of messages of hooks that are shown
 
 
@@ -123,7 +124,14 @@ class OpenAIChat:
         match event:
             case StreamStart():
                 return self._begun(state)
-            case SearchStart() | SearchFound() | SearchComplete() | ToolStart() | ToolResult():
+            case (
+                SearchStart()
+                | SearchFound()
+                | SearchComplete()
+                | SourcesGiven()
+                | ToolStart()
+                | ToolResult()
+            ):
                 if isinstance(event, SearchComplete):
                     state = _searched(state, event)
                 return self._status(state, event) if self.events else (state, ())
@@ -246,6 +254,8 @@ class OpenAIChat:
             case SearchComplete():
                 searched = openwebui.searched(event, state.found.get(event.search_id, 0))
                 return self._closed(state, event.search_id, searched)
+            case SourcesGiven():
+                return state, (self._event(openwebui.given(event).event()),)
             case ToolStart():
                 return self._opened(state, event.call_id, openwebui.calling(event))
             case ToolResult():

@@ -11,7 +11,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from groundhook.core.types.events import SearchComplete, SearchStart, ToolResult, ToolStart
+from groundhook.core.types.events import (
+    SearchComplete,
+    SearchStart,
+    SourcesGiven,
+    ToolResult,
+    ToolStart,
+)
 from groundhook.core.types.search import PLACES, Item
 
 _TASK = "### Task:"
@@ -41,7 +47,8 @@ class Status:
 
 def searching(event: SearchStart) -> Status:
     """Return the status of a search that begins."""
-    return Status("knowledge_search", f"Searching {PLACES[event.search_type]}: {event.query}")
+    # Of `knowledge_search` Open WebUI shows a sentence of its own, which names no place.
+    return Status("search", f"Searching {PLACES[event.search_type]}: {event.query}")
 
 
 def searched(event: SearchComplete, found: int) -> Status:
@@ -50,8 +57,13 @@ def searched(event: SearchComplete, found: int) -> Status:
     if event.error:
         # Why it failed is for authors: readers cannot do anything about it.
         return Status("search_failed", "The search failed", done=True)
+    return Status("search_done", f"Found {found}", done=True)
+
+
+def given(event: SourcesGiven) -> Status:
+    """Return the status of a prompt that has its sources."""
     # Open WebUI writes its own sentence for `sources_retrieved`, of the count alone.
-    return Status("sources_retrieved", f"Found {found}", done=True, count=found)
+    return Status("sources_retrieved", event.words, done=True, count=event.given)
 
 
 def calling(event: ToolStart) -> Status:

@@ -25,6 +25,7 @@ from groundhook.core.types.events import (
     SearchComplete,
     SearchFound,
     SearchStart,
+    SourcesGiven,
     Text,
     ToolStart,
 )
@@ -64,7 +65,7 @@ class AskedTurn:
     given: FormAnswer | None = None
     can_show: bool = False
     _steps: int = 0
-    _found: int = 0
+    _found: dict[str, int] = field(default_factory=dict)  # items, by search
     _writes: bool = False
     _tables: tuple[LongTable, ...] = ()
     _cited: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -182,10 +183,12 @@ class AskedTurn:
             case SearchStart():
                 return f"searching: {event.query}"
             case SearchFound():
-                self._found += 1
+                self._found[event.search_id] = self._found.get(event.search_id, 0) + 1
             case SearchComplete():
                 failed = "the search failed"
-                return failed if event.error else f"{self._found} sources found so far"
+                return failed if event.error else f"found {self._found.get(event.search_id, 0)}"
+            case SourcesGiven():
+                return event.words
             case ToolStart():
                 return f"calling {event.name}"
             case Text() if not self._writes:

@@ -12,7 +12,7 @@ import anyio
 from groundhook.core.errors import HostError
 from groundhook.core.ports import Connector, LearnsWindow
 from groundhook.core.trace import span
-from groundhook.core.types.events import Warned
+from groundhook.core.types.events import SourcesGiven, Warned
 from groundhook.core.types.search import Item
 from groundhook.core.types.turn import CreateReturn, Message
 from groundhook.host.search.merge import Pool
@@ -93,6 +93,14 @@ async def report_omissions(run: AssistantRun, fitted: Fitted) -> None:
     await run.channel.send(Warned(code="context_shortened", message=message, hint=hint))
 
 
+async def report_given(run: AssistantRun) -> None:
+    """Send how many of the items that were found the model reads. Where a hook has put its own
+    results into messages nobody knows."""
+    given, by_hook = run.answer.sources_offered, {each.source for each in run.results if each.items}
+    if given or (run.results and "hook" not in by_hook):
+        await run.channel.send(SourcesGiven(given=given))
+
+
 def _found(run: AssistantRun, *, without_hook: bool) -> list[Item]:
     """Return the items of all searches; `without_hook` without those of the hook, whose messages
     may have any of them."""
@@ -138,7 +146,7 @@ def prompt_composer(
     def build(items: Sequence[Item], conversation: Sequence[Message]) -> Prompt:
         sources = ""
         # Set by each try: the prompt that is built last is the one that is sent.
-        run.answer.sources_offered = bool(items)
+        run.answer.sources_offered = len(items)
         run.searcher.citation_index.withhold(found, items)
         if items:
             sources = sources_text(items, citation, grammar, tooling.fence)
