@@ -99,9 +99,9 @@ class WrittenName:
 class HookTurn:
     """The input for the hooks of one turn: the script, the scalar fields of `ctx`, the services of
     the host, and the limits. `now` fixes the clock of JavaScript, `seed` its random numbers.
-    `trace_id` is `ctx.trace.id`. A `journal` has the calls of Create before the question that it
-    asked, and `reply` the user's answer: Create then goes on behind it, and makes none of them
-    again."""
+    `trace_id` is `ctx.trace.id`. A `journal` has the calls of the hooks before the question that
+    one of them asked, and `reply` the user's answer: it then goes on behind it, and makes none of
+    them again."""
 
     script: HookScript
     context: Mapping[str, Any]
@@ -122,8 +122,8 @@ class HookReply:
 
 
 class HookAsked(Exception):
-    """Ends Create, which asks the user a question: its answer comes with another turn. The last
-    call of the `journal` is the question."""
+    """Ends Create or Next, which asks the user a question: its answer comes with another turn. The
+    last call of the `journal` is the question."""
 
     def __init__(self, question: str, choices: Sequence[str]) -> None:
         super().__init__(question)
@@ -148,6 +148,12 @@ class HookSession(Protocol):
         """The calls of Create so far, if it has asked the user; else none."""
         ...
 
+    @property
+    def resumes_next(self) -> bool:
+        """Whether Next asked the user: it goes on with the answer that it had, and no model is
+        asked."""
+        ...
+
     async def next(
         self,
         payload: NextPayload,
@@ -156,7 +162,8 @@ class HookSession(Protocol):
         context: Mapping[str, Any] | None = None,
     ) -> NextReturn | None:
         """Run Next and return its result; None without a Next or without a result. `context` are
-        fields of `ctx` that have changed since Create. Raises HookError."""
+        fields of `ctx` that have changed since Create; `payload` is not read where Next goes on
+        behind a question. Raises HookError, and HookAsked where it asks the user."""
         ...
 
     async def call(

@@ -968,7 +968,7 @@ declare module "groundhook" {
       /** Return the newest messages before the question, oldest first, at most `limit` (20): of a kept conversation also those beyond what the model is given. */
       History(limit?: number): EarlierMessage[];
     };
-    /** Return the user's answer to a question, one of `choices` if there are any, or null where the user declined. Only in Create of a kept conversation: the turn ends here, and Create goes on with the answer in the next one. */
+    /** Return the user's answer to a question, one of `choices` if there are any, or null where the user declined. Only in Create and Next of a kept conversation: the turn ends here, and the hook goes on with the answer in the next one. */
     Ask(question: string, choices?: string[]): string | null;
   }
 

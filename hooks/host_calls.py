@@ -21,6 +21,10 @@ from groundhook.hooks.program import HookProgram
 from groundhook.hooks.replay_log import ReplayLog
 from groundhook.hooks.wire import from_v8
 
+ELSEWHERE = (
+    f"{ASK}: only in Create and Next: an answer comes with the next message of the chat, and what a"
+    " model or a hook has called cannot wait for it; let the user approve the call (`confirm`)"
+)
 # requests of the prelude itself, which are not in the table and which no hook can make
 PRELUDE_REQUESTS = ("!limit", "!late", "!wait", "!uncaught", "!lost", "!absent", "!no_hook")
 
@@ -67,25 +71,25 @@ class HostCalls:
             raise self._limit_error("result_kb")
         effect = call.effect if isinstance(call.effect, bool) else call.effect(text)
         self.log.add(request, answer, effect=effect)
-        if self._in_create:
+        if self._can_ask:
             self.journal.add(call, request, answer)
         return answer
 
     @property
-    def _in_create(self) -> bool:
-        return self.hook == "Create" and not self._turn.script.by_name
+    def _can_ask(self) -> bool:
+        return self.hook in ("Create", "Next") and not self._turn.script.by_name
 
     def _answer_of_earlier_turn(self, call: HostCall, request: str) -> str | None:
-        """Return the answer that a call had before Create asked the user; None for a new call."""
-        if not self._in_create:
+        """Return the answer that a call had before the user was asked; None for a new call."""
+        if not self._can_ask:
             return None
         return self.journal.kept_answer(call, request, Place(self._program.modules[0].file))
 
     async def _run_or_ask(self, call: HostCall, request: str, text: str) -> str:
         """Run a call. Raises HookAsked with the calls so far for a question to the user."""
         if call.js == ASK:
-            only = "" if self._in_create else f"{ASK}: only in Create, and not in what it calls"
-            if problem := only or self.journal.why_no_question():
+            problem = self.journal.why_no_question() if self._can_ask else ELSEWHERE
+            if problem:
                 return _describe_error("TypeError", UsageError(problem))
         try:
             return await self._run(call, text)

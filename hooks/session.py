@@ -87,6 +87,10 @@ class IsolateSession:
     def journal(self) -> HookJournal:
         return self._calls.journal.calls if self._calls.journal.has_question else ()
 
+    @property
+    def resumes_next(self) -> bool:
+        return self._calls.journal.kept_payload is not None
+
     async def create(
         self, messages: Sequence[Message], options: Mapping[str, Any], /
     ) -> CreateReturn | None:
@@ -100,8 +104,12 @@ class IsolateSession:
         /,
         context: Mapping[str, Any] | None = None,
     ) -> NextReturn | None:
-        arguments = [payload.model_dump(mode="json"), dict(options), dict(context or {})]
-        return await self._invoke_as("Next", arguments, NextReturn)
+        journal = self._calls.journal
+        given = journal.kept_payload or payload.model_dump(mode="json")
+        journal.begin_next(given, Place(self._file))
+        return await self._invoke_as(
+            "Next", [given, dict(options), dict(context or {})], NextReturn
+        )
 
     async def call(
         self, function: ScriptFunction, arguments: Mapping[str, Any] | Sequence[Any], /

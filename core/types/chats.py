@@ -115,7 +115,7 @@ class AskedCall(Value):
 
 
 class PendingCall(AskedCall):
-    """A call or a question that waits for the user. `journal`: what Create did before."""
+    """A call or a question that waits for the user. `journal`: what hooks did before."""
 
     journal: HookJournal = ()
 

@@ -237,7 +237,7 @@ class ToolProgress(_Event):
 
 
 class ApprovalRequired(_Event):
-    """The model calls a tool that runs only when the user approves, or Create asks the user a
+    """The model calls a tool that runs only when the user approves, or a hook asks the user a
     question: one event for each, and the turn ends with the finish reason `approval_required`. The
     user's decision is the next message of the kept chat."""
 
@@ -255,7 +255,7 @@ class ApprovalRequired(_Event):
         default=(), description="The answers to `question` that count; none: any words"
     )
     journal: HookJournal = Field(
-        default=(), description="What Create did before, for the turn that continues; not sent"
+        default=(), description="What hooks did before, for the turn that continues; not sent"
     )
 
 

@@ -75,8 +75,8 @@ ROWS: tuple[HostCall, ...] = (
         js="ctx.Ask",
         doc=(
             "Return the user's answer to a question, one of `choices` if there are any, or null"
-            " where the user declined. Only in Create of a kept conversation: the turn ends here,"
-            " and Create goes on with the answer in the next one."
+            " where the user declined. Only in Create and Next of a kept conversation: the turn"
+            " ends here, and the hook goes on with the answer in the next one."
         ),
         run=_ask,
         ts="(question: string, choices?: string[]): string | null",

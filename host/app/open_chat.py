@@ -272,8 +272,8 @@ class OpenChat:
     async def _asked(
         self, decision: ChatMessage, most_messages: int, most_tokens: int
     ) -> tuple[tuple[Message, ...], HookJournal]:
-        """Return the messages that Create had when it asked the user, and its calls; nothing unless
-        a hook has asked."""
+        """Return the messages that Create had when a hook asked the user, and the calls of the
+        hooks; nothing unless one has asked."""
         if not decision.decisions:
             return (), ()
         answer = await self._find_message(decision.parent)
@@ -283,6 +283,9 @@ class OpenChat:
         asked = await self._find_message(answer.parent)
         while asked.decisions:
             answer = await self._find_message(asked.parent)
+            calls = answer.answer.pending if answer.answer else ()
+            if not calls or not calls[0].journal:
+                break  # no hook had asked: Create ran anew after the decision
             asked = await self._find_message(answer.parent)
         path: Sequence[ChatMessage] = ()
         if asked.parent and most_messages > 0:

@@ -218,8 +218,8 @@ class GrowingAnswer:
         self.finish_reason = "stop"
 
     async def ask(self, asked: HookAsked, assistant_id: str) -> None:
-        """Stream a question of Create, whose answer the user gives with the next message."""
-        with span("answer", "Create", characters=len(asked.question)):
+        """Stream a question of a hook, whose answer the user gives with the next message."""
+        with span("answer", "question", characters=len(asked.question)):
             await self._stream_text(asked.question, first=True)
             self._stream_held_text()
         await self.channel.send(question(self.channel.turn_id, asked, assistant_id))

@@ -50,7 +50,7 @@ def pending(
 
 
 def question(id: str, asked: HookAsked, assistant_id: str) -> ApprovalRequired:
-    """Return the event of a question of Create to the user."""
+    """Return the event of a question of a hook to the user."""
     return ApprovalRequired(
         call_id=id,
         name=ASK,

@@ -121,8 +121,8 @@ class KeptConversation:
     `omitted`: the messages before those of the request, which may be summarised. `answer_id`: the
     message that the turn writes. `can_ask`: whether its client can show calls that need the user's
     approval. `decided` are those of the answer before, and `question` the one that it answers.
-    `asked` are the messages that Create had when it asked the user, and `journal` its calls: it
-    goes on behind them."""
+    `asked` are the messages that Create had when a hook asked the user, and `journal` the calls of
+    the hooks: they go on behind them."""
 
     answer_id: str
     sources: Mapping[str, Item]

@@ -32,6 +32,18 @@ LONGEST_QUOTED = 4000  # characters of a wrong answer that the model reads again
 _JSON = "Answer with one JSON object and nothing else: no words before or after it, no code fence."
 
 
+def check_choice(contract: Contract, calls: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ContractBroken when the client demands a call of its tools and the model made none."""
+    called = {call["function"]["name"] for call in calls}
+    if contract.choice == "auto" or contract.choice in called:
+        return
+    if contract.choice == "required" and called:
+        return
+    raise ContractBroken(
+        "tool_choice: the model called no tool", hint="try another model, or `auto`"
+    )
+
+
 def keeping(connector: Connector, contract: Contract) -> Connector:
     """Return a connector whose answers keep a contract's `stop` and `reply`."""
     if contract.stop:

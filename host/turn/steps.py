@@ -23,7 +23,6 @@ import anyio
 from groundhook.core.error_events import error_events
 from groundhook.core.errors import (
     ConfigError,
-    ContractBroken,
     HookError,
     HookReturnInvalid,
     HostError,
@@ -38,7 +37,6 @@ from groundhook.core.ports import (
     ModelCall,
 )
 from groundhook.core.problems import Problem
-from groundhook.core.types.contract import Contract
 from groundhook.core.types.events import Warned
 from groundhook.core.types.sampling import Sampling
 from groundhook.core.types.turn import (
@@ -53,7 +51,7 @@ from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.content import user_data
-from groundhook.host.turn.contract import held_to, keeping
+from groundhook.host.turn.contract import check_choice, held_to, keeping
 from groundhook.host.turn.prompt.budget import prompt_tokens
 from groundhook.host.turn.prompt.composing import (
     Compose,
@@ -107,13 +105,15 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         if created is not None and created.delegate is not None:
             return created.delegate
         async with _verifying(run):
-            conversation, error = await _answer(run, created)
+            conversation, error = await _answer(run, created, hooks)
         try:
             with _record_time(run, "next"):
                 run.returned = await _run_next(run, hooks, conversation, error)
             json = run.request.reply or run.request.contract.reply
             if run.returned is None and json is None and run.answer.is_silent:
                 run.answer.say_instead(run.sentences()["no_answer"])
+        except HookAsked as asked:
+            await run.answer.ask(asked, run.package.id)
         except HookError:
             # Next failed too, so nothing stands in for the model's answer.
             await _report_model_error(run, error)
@@ -126,15 +126,18 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
 
 
 async def _answer(
-    run: AssistantRun, created: CreateReturn | None
+    run: AssistantRun, created: CreateReturn | None, hooks: _Hooks | None
 ) -> tuple[Sequence[Message], HostError | None]:
-    """Stream the answer of Create, else search, and stream the model's. Returns the conversation
-    for Next, and the error if the model failed."""
+    """Stream the answer of Create, else search, and stream the model's; neither where Next goes on
+    behind a question about the answer. Returns the conversation for Next, and the error if the
+    model failed."""
+    if hooks is not None and hooks.session.resumes_next:
+        return run.request.messages, None
     if created is None or created.answer_text is None:
         return await _search_and_answer(run, created)
     await _report_not_run(run)
     contract = run.request.contract
-    _check_choice(run, contract)
+    check_choice(contract, run.answer.client_calls)
     await run.answer.say(await held_to(contract, created.answer_text))
     return run.request.messages, None
 
@@ -283,7 +286,8 @@ async def _send_warnings(run: AssistantRun) -> None:
 async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> CreateReturn | None:
     """Run the Create hook while the user's own data is searched. Raises HookError if
     `hooks.on_error` is `fail`, and HookAsked where Create asks the user."""
-    data = user_data(run.asked_messages, run.question)
+    resumes = hooks is not None and hooks.session.resumes_next
+    data = user_data(() if resumes else run.asked_messages, run.question)
     if hooks is None:
         await search_user_data(run, data)
         return None
@@ -411,7 +415,7 @@ async def _stream_answer(
         with unwrap_exception_groups():
             async with learning_windows(run, prompt):
                 await run.answer.stream(connector, call, tooling)
-        _check_choice(run, contract)
+        check_choice(contract, run.answer.client_calls)
     except HostError as exc:
         return exc
     return None
@@ -419,18 +423,6 @@ async def _stream_answer(
 
 def _with_stop(sampling: Sampling, stop: tuple[str, ...]) -> Sampling:
     return sampling.model_copy(update={"stop": stop}) if stop else sampling
-
-
-def _check_choice(run: AssistantRun, contract: Contract) -> None:
-    """Raise ContractBroken when the client demands a call of its tools and the model made none."""
-    called = {call["function"]["name"] for call in run.answer.client_calls}
-    if contract.choice == "auto" or contract.choice in called:
-        return
-    if contract.choice == "required" and called:
-        return
-    raise ContractBroken(
-        "tool_choice: the model called no tool", hint="try another model, or `auto`"
-    )
 
 
 async def _run_next(

@@ -110,6 +110,107 @@ async def test_the_model_reads_the_question_and_its_answer(make_app: MakeApp) ->
     assert model.calls[0].question == "Brew tea"
 
 
+NEXT = """
+let of = "";
+function Create(ctx, messages) {
+  of = ctx.tools.Call("orders", { order: 3 }).result + ": " + messages[messages.length - 1].content;
+  return { metadata: { of } };
+}
+function Next(ctx, payload) {
+  const seen = ctx.memory.user.Incr("seen");
+  const save = ctx.Ask(`Save "${payload.completion.content}"?`);
+  if (save === null) return { data: "not saved" };
+  const name = ctx.Ask("Under which name?");
+  ctx.Send(`Saved as ${name}: ${payload.completion.content}`);
+  return { data: { of, seen, from: payload.messages[payload.messages.length - 1].content } };
+}
+"""
+
+
+async def test_next_goes_on_with_the_answer_and_no_model_is_asked_again(make_app: MakeApp) -> None:
+    ran: list[int] = []
+    model = scripted("Two minutes.")
+    app = app_with(make_app, index_ts=NEXT)
+    async with (
+        opened(app, model=model, tools=tools(ran)) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        asked = await read(chat.send("How long?"))
+        assert end(asked).content == 'Two minutes.\n\nSave "Two minutes."?'
+        assert end(asked).finish_reason == "approval_required"
+        assert [each.question for each in of(asked, ApprovalRequired)] == ['Save "Two minutes."?']
+        stored = (await chat.messages())[-1].answer
+        assert stored is not None
+        assert stored == kept(asked) == kept(events_of(stored))
+    async with (  # another process
+        opened(app, model=model, tools=tools(ran)) as host,
+        host.chat("a", identity=ADA, chat_id=chat.id) as again,
+    ):
+        second = await read(again.decide(True))
+        assert end(second).content == "Under which name?"
+        third = await read(again.decide(True, reason="tea"))
+        [sent] = of(third, HookMessage)
+        assert sent.message["props"]["content"] == "Saved as tea: Two minutes."
+        data = {"of": "two orders: How long?", "seen": 1, "from": "How long?"}
+        assert (end(third).data, end(third).content) == (data, "")
+        assert [*of(third, Warned), *of(third, Failed)] == []
+        await read(again.send("And white tea?"))
+    assert (len(model.calls), ran) == (2, [3, 3])
+
+
+async def test_next_is_told_of_an_answer_that_was_declined(make_app: MakeApp) -> None:
+    async with (
+        opened(app_with(make_app, index_ts=NEXT), model=scripted("Two."), tools=tools([])) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("How long?"))
+        assert end(await read(chat.decide(False))).data == "not saved"
+
+
+async def test_next_asks_after_a_call_that_the_user_approved_and_not_beside_one(
+    make_app: MakeApp,
+) -> None:
+    hook = """
+    function Create(ctx, messages) { ctx.memory.user.Push("had", [messages.length]); }
+    function Next(ctx, payload) {
+      try { return { data: ctx.Ask("Anything else?") }; }
+      catch (error) { return { data: error.message }; }
+    }"""
+    ran: list[int] = []
+    model = scripted(called(("orders", {"order": 3})), "Done.")
+    async with (
+        opened(app_with(make_app, index_ts=hook), model=model, tools=tools(ran, confirm=True)) as h,
+        h.chat("a", identity=ADA) as chat,
+    ):
+        first = await read(chat.send("Cancel it"))
+        assert "wait for the user's approval" in end(first).data
+        second = await read(chat.decide(True))
+        assert [each.question for each in of(second, ApprovalRequired)] == ["Anything else?"]
+        third = await read(chat.decide(True, reason="no"))
+        assert (end(third).data, ran, of(third, Failed)) == ("no", [3], [])
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("if (ctx.metadata.again) ctx.memory.user.Get('x')", "Create called ctx.memory"),
+        ("if (!ctx.metadata.again) ctx.memory.user.Get('x')", "Create ended where it called"),
+    ],
+)
+async def test_create_on_another_path_than_before_a_question_of_next_is_an_error(
+    make_app: MakeApp, path: str, reason: str
+) -> None:
+    hook = f"function Create(ctx) {{ {path}; }} function Next(ctx) {{ ctx.Ask('?'); }}"
+    package = {"name": "A", "connector": "script", "hooks": {"on_error": "fail"}}
+    async with (
+        opened(app_with(make_app, json.dumps(package), index_ts=hook), model=scripted("A")) as host,
+        host.chat("a", identity=ADA) as chat,
+    ):
+        await read(chat.send("?"))
+        answered = await read(chat.decide(True, options={"metadata": {"again": True}}))
+    assert reason in of(answered, Failed)[0].message
+
+
 async def test_one_question_follows_another_and_a_tool_is_approved_behind_them(
     make_app: MakeApp,
 ) -> None:
@@ -261,7 +362,7 @@ async def test_where_nobody_can_be_asked_the_hook_is_told(make_app: MakeApp) -> 
     ):
         seen: list[Any] = [event async for event in events]
     assert "only in a kept conversation" in end(seen).content
-    assert "only in Create" in end(seen).data
+    assert "only in a kept conversation" in end(seen).data
 
 
 async def test_a_question_is_answered_in_another_process(make_app: MakeApp) -> None:

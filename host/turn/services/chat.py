@@ -3,7 +3,7 @@ that the turn belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -19,6 +19,7 @@ class TurnChat:
     """The messages before the question of a turn."""
 
     request: Request
+    calls_wait: Callable[[], bool] = lambda: False  # whether the user decides about calls already
 
     async def history(self, limit: int, /) -> Sequence[EarlierMessage]:
         """Return the newest messages, oldest first: of the kept conversation, else of those that
@@ -39,8 +40,14 @@ class TurnChat:
         if conversation is None or not conversation.can_ask:
             raise UsageError(
                 "ctx.Ask: the user can be asked only in a kept conversation whose client can show"
-                " questions",
+                " questions, and not by an assistant that a hook calls",
                 hint="decide without an answer, or say in the answer what is missing",
+            )
+        if self.calls_wait():
+            raise UsageError(
+                "ctx.Ask: the answer ends with calls that wait for the user's approval",
+                hint="Next runs again after the decision: ask where `completion.finish_reason` is"
+                ' not "approval_required"',
             )
         raise HookAsked(question, choices)
 

@@ -104,7 +104,8 @@ class TurnServices:
         # Imported here because few hooks read the conversation.
         from groundhook.host.turn.services.chat import TurnChat
 
-        return TurnChat(self.run.request)
+        answer = self.run.answer
+        return TurnChat(self.run.request, lambda: answer.finish_reason == "approval_required")
 
     @cached_property
     def web(self) -> TurnWeb:
@@ -170,7 +171,7 @@ class TurnServices:
 
 
 def _reply(decided: Sequence[Decision]) -> HookReply | None:
-    """Return the user's answer to the question of Create; None for decisions about calls."""
+    """Return the user's answer to the question of a hook; None for decisions about calls."""
     answered = next((each for each in decided if each.question), None)
     if answered is None:
         return None
