@@ -24,9 +24,9 @@ from groundhook.handlers.db.question.question import phrases_to_look_up
 from groundhook.handlers.db.question.scope import OfferedModel
 from groundhook.handlers.db.question.tokens import folded
 from groundhook.handlers.db.question.vocabulary import Vocabulary
-from groundhook.handlers.db.store import MAX_SAMPLES, SAMPLE_SECONDS, Samples, Store, is_whole
+from groundhook.handlers.db.store import MAX_SAMPLES, SAMPLE_SECONDS, Samples, Store
 
-NO_SAMPLES: Samples = {}  # a single object, since lexicons are cached by the identity of samples
+NO_SAMPLES = Samples()  # of a table that cannot be read in time
 EXAMPLE_ROWS = 3
 
 
@@ -74,10 +74,10 @@ class Offers:
         """Return the spellings of a value in a field, and some values of the field, among the rows
         that the identity may see. A value that cannot be looked up in time counts as there."""
         samples = await self._sample_values(model, scope)
-        counts = samples.get(of.name, {})
+        counts = samples.counts.get(of.name, {})
         known = sorted(counts, key=lambda value: (-counts[value], value))
         same = [value for value in known if folded(value) == folded(text)]
-        if same or (samples is not NO_SAMPLES and is_whole(counts)):
+        if same or of.name in samples.whole:
             return same, known
         permit = permit_for(self._models[model], scope.identity)
         try:
@@ -146,7 +146,7 @@ class Offers:
                     f"the values of {model!r} could not be looked up: {exc.message}"
                     " (an index on the columns that questions name makes this fast)",
                 )
-        loaded[model] = OfferedModel(self._store.schemas[model], samples, looked_up)
+        loaded[model] = OfferedModel(self._store.schemas[model], samples.counts, looked_up)
         return loaded[model]
 
     def _may_see(self, model: str, scope: Scope) -> bool:

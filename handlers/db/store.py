@@ -37,8 +37,16 @@ INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked aga
 MAX_SAMPLES = 64  # cached, by (model, permit)
 BATCH_ROWS = 50  # fetched together
 
-Samples = Mapping[str, Mapping[str, int]]  # by field, values with their number of rows
 _Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Values of the short text fields of a model with their number of rows, by field; `whole` are
+    the fields of which they are all."""
+
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    whole: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -66,8 +74,8 @@ class ServedDatabase:
 
 @dataclass(frozen=True)
 class SlowColumn:
-    """A column with many values in a table of more than `LARGE` rows, where every question reads
-    all rows to find the values that it names, for want of an index."""
+    """A column of a table of more than `LARGE` rows, where every question reads all rows to find
+    the values that it names, for want of an index."""
 
     model: str
     table: str
@@ -190,26 +198,37 @@ class Store:
         allows. Samples are cached, and so is a timeout, which is then raised again. Raises
         SourceError."""
         key = (model, permit)
-        taken, known = self._samples.get(key, (0.0, {}))
+        taken, known = self._samples.get(key, (0.0, Samples()))
         if key in self._samples and time.monotonic() - taken < SAMPLE_SECONDS:
             self._samples.move_to_end(key)
             if isinstance(known, SourceTimeout):
                 raise SourceTimeout(known.message, hint=known.hint)
             return known
         permits, place = {model: permit}, self._place(model)
-        statements: dict[str, list[sa.Select[Any]]] = {}
-        for one in sampled_fields(self.schemas[model]):
-            first = place.compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
-            every = place.compiler.sample(model, one, permits, None, INDEXED_VALUES)
-            statements[one.name] = [every, first] if self._has_index(model, one) else [first]
+        sampled = sampled_fields(self.schemas[model])
+        first = {
+            one.name: place.compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
+            for one in sampled
+        }
+        every = {
+            one.name: place.compiler.sample(model, one, permits, None, INDEXED_VALUES)
+            for one in sampled
+            if self._has_index(model, one)
+        }
 
         def work(connection: Connection) -> Samples:
-            return {
-                name: _short(
-                    (row[0], row[1]) for one in each for row in connection.execute(one).all()
-                )
-                for name, each in statements.items()
-            }
+            counts, whole = {}, set()
+            for name, statement in first.items():
+                rows = connection.execute(statement).all()
+                if len(rows) < SAMPLE_VALUES and sum(row[1] for row in rows) < SAMPLE_ROWS:
+                    whole.add(name)
+                elif name in every:
+                    all_of_it = connection.execute(every[name]).all()
+                    if len(all_of_it) < INDEXED_VALUES:
+                        whole.add(name)
+                    rows = [*all_of_it, *rows]
+                counts[name] = _short((row[0], row[1]) for row in rows)
+            return Samples(counts, frozenset(whole))
 
         try:
             samples: Samples = await place.engine.read(work, self._names([model]))
@@ -223,12 +242,12 @@ class Store:
         self, model: str, permit: Permit | None, samples: Samples, texts: Sequence[str]
     ) -> dict[str, list[str]]:
         """Return which values of the short text fields are among the texts, in any case and without
-        accents, where the samples do not have all values. A field with an index and many values is
-        looked up in the index, where accents count. Raises SourceError."""
+        accents, where the samples do not have all values. A field with an index is looked up in the
+        index, where accents count. Raises SourceError."""
         incomplete = [
             one
             for one in sampled_fields(self.schemas[model])
-            if one.kind == "text" and not is_whole(samples.get(one.name, {}))
+            if one.kind == "text" and one.name not in samples.whole
         ]
         if not (incomplete and texts):
             return {}
@@ -239,8 +258,7 @@ class Store:
                 one,
                 {model: permit},
                 texts,
-                indexed=self._has_index(model, one)
-                and len(samples.get(one.name, ())) >= INDEXED_VALUES,
+                indexed=self._has_index(model, one),
             )
             for one in incomplete
         }
@@ -295,7 +313,7 @@ class Store:
             one.name
             for one in sampled_fields(self.schemas[model])
             if one.kind == "text" and one.name not in keys and not self._has_index(model, one)
-            if len(samples.get(one.name, ())) >= SAMPLE_VALUES
+            if one.name not in samples.whole
         ]
         if not wanting:
             return []
@@ -389,11 +407,6 @@ def sampled_fields(schema: Schema) -> list[Field]:
         for one in schema.visible
         if one.kind == "json" or (one.kind == "text" and not one.long and not one.options)
     ]
-
-
-def is_whole(counts: Mapping[str, int]) -> bool:
-    """Return whether the sample of a field has all its values."""
-    return len(counts) < SAMPLE_VALUES and 0 < sum(counts.values()) < SAMPLE_ROWS
 
 
 def _short(rows: Iterable[tuple[Any, int]]) -> dict[str, int]:

@@ -153,3 +153,33 @@ async def test_a_column_of_a_large_table_that_questions_look_values_up_in_wants_
         assert [each.column for each in await database.slow_columns()] == ["subject"]
         monkeypatch.setattr(store, "LARGE", 301)
         assert await database.slow_columns() == []
+    # A column of few values is read as a whole as well, where the sample has not all rows.
+    monkeypatch.setattr(store, "SAMPLE_ROWS", 301)
+    monkeypatch.setattr(store, "LARGE", 300)
+    async with open_database(url, 20_000, {"note": large}) as database:
+        assert [each.column for each in await database.slow_columns()] == ["subject", "kind"]
+
+
+async def test_a_value_is_found_beside_long_ones_and_an_index_spares_the_look_up(
+    fresh_database: Fresh, spec: Callable[..., ModelSpec]
+) -> None:
+    columns = [
+        {"name": "id", "type": "ID"},
+        {"name": "title", "type": "string", "length": 200},
+        {"name": "shelf", "type": "string", "index": True},
+    ]
+    rows = [
+        {"id": n, "title": f"Report {n:03}" + " and more" * (9 * (n == 1)), "shelf": f"S{n % 400}"}
+        for n in range(1, 501)
+    ]
+    url = await fresh_database()
+    async with open_database(url, 20_000, {"note": spec(columns=columns, values=rows)}) as database:
+        await database.load()
+        asked = await Shop(database, "").search("notes called Report 500", "note")
+        assert ([item.record_id for item in asked.items], asked.account.certainty) == (
+            [500],
+            "sure",
+        )
+        opened, _ = await database._open()
+        samples = await opened.samples("note", None)
+        assert (samples.whole, len(samples.counts["shelf"])) == ({"shelf"}, 400)
