@@ -79,8 +79,7 @@ class TokenizedQuestion:
 
     def typed(self, i: int, end: int) -> str:
         """Return the words from `i` to `end` as typed."""
-        last = self.tokens[end - 1]
-        return self.text[self.tokens[i].start : last.start + len(last.text)]
+        return self.text[self.tokens[i].start : self.tokens[end - 1].end]
 
     def all(self, i: int, kind: str) -> list[tuple[int, Any]]:
         """Return the words of a kind that begin at a position: the end of each and its value."""
@@ -214,7 +213,7 @@ def phrases_to_look_up(text: str, words: Vocabulary) -> list[str]:
             last = tokens[end - 1]
             if last.kind == "mark" and last.norm not in "-&.":
                 break
-            typed = text[token.start : last.start + len(last.text)].strip("\"“”„«»'")
+            typed = text[token.start : last.end].strip("\"“”„«»'")
             for form in _forms(typed, words):
                 found[form] = None
     return list(found)

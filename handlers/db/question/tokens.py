@@ -52,7 +52,7 @@ _SPLIT = re.compile(r"^(\d+(?:\.\d+)?)([^\W\d_]+)$")
 @dataclass(frozen=True)
 class Token:
     """One piece of a question, from the character `start` on. `norm` is looked up, `text` is as
-    typed; pieces of one word have the same `group`."""
+    typed, without `quotes` characters around it; pieces of one word have the same `group`."""
 
     kind: TokenKind
     text: str
@@ -62,6 +62,12 @@ class Token:
     number: float = 0.0
     money: bool = False
     day: date | None = None
+    quotes: int = 0
+
+    @property
+    def end(self) -> int:
+        """The character behind the piece."""
+        return self.start + len(self.text) + self.quotes
 
 
 def tokens_of(question: str, decimal: str = ".") -> list[Token]:
@@ -94,7 +100,8 @@ def folded(text: str) -> str:
 def _tokens(match: re.Match[str], decimal: str) -> list[Token]:
     kind, text, at = match.lastgroup, match.group(), match.start()
     if match["quoted"]:
-        return [Token("quoted", text[1:-1].strip(), folded(text[1:-1].strip()), at, at)]
+        bare = text[1:-1].strip()
+        return [Token("quoted", bare, folded(bare), at, at, quotes=len(text) - len(bare))]
     if match["date"]:
         try:
             return [Token("date", text, text, at, at, day=_day(text))]
