@@ -15,7 +15,7 @@ from pydantic import Field
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import HostError, UnknownName, UsageError
+from groundhook.core.errors import HostError, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.base import FEW, Few, Value
 from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback
@@ -152,20 +152,15 @@ async def create_chat(call: Call) -> Response:
 
 async def get_chat(call: Call) -> Response:
     """Return a chat, with the messages of the branch that is shown and the turn that runs."""
-    chat, messages = await _read_branch(call, "")
+    chat, part = await _read_part(call, "")
     running = await call.serving.host.chats.conversations.running(_owner(call), chat.id)
-    body = {
-        **chat.model_dump(mode="json"),
-        "running": running.id if running else "",
-        **await _part(call, messages),
-    }
-    return _json(body)
+    return _json({**chat.model_dump(mode="json"), "running": running.id if running else "", **part})
 
 
 async def get_branch(call: Call) -> Response:
     """Return the messages of a branch."""
-    _, messages = await _read_branch(call, call.request.query_params.get("leaf", "")[:100])
-    return _json(await _part(call, messages))
+    _, part = await _read_part(call, call.request.query_params.get("leaf", "")[:100])
+    return _json(part)
 
 
 async def change_chat(call: Call) -> Response:
@@ -349,11 +344,16 @@ def _turn_options(call: Call, given: AskOptions, search: bool | None) -> TurnOpt
     )
 
 
-async def _read_branch(call: Call, leaf: str) -> tuple[Chat, list[ChatMessage]]:
+async def _read_branch(
+    call: Call, leaf: str, limit: int | None = None
+) -> tuple[Chat, list[ChatMessage]]:
+    """Return a chat and the messages of a branch that ends at `leaf` (empty: that of the chat), at
+    most the newest `limit`. Raises UnknownName."""
     host, owner = call.serving.host, _owner(call)
     chat = await host.chats.chats.chat(owner, _chat_id(call))
-    messages = await host.chats.conversations.path(owner, chat.id, leaf) if chat.leaf else ()
-    return chat, list(messages)
+    if not (leaf or chat.leaf):
+        return chat, []
+    return chat, list(await host.chats.conversations.path(owner, chat.id, leaf, limit))
 
 
 def _owner(call: Call) -> ChatOwner:
@@ -366,20 +366,22 @@ def _chat_id(call: Call) -> str:
     return str(call.request.path_params["chat"])
 
 
-async def _part(call: Call, messages: list[ChatMessage]) -> dict[str, Any]:
-    """Return the part of a branch that a request wants, and whether messages come before it.
-    Raises UsageError, UnknownName."""
+async def _read_part(call: Call, leaf: str) -> tuple[Chat, dict[str, Any]]:
+    """Return a chat, the part of a branch that a request wants, and whether messages come before
+    it. Raises UsageError, UnknownName."""
     wanted = call.request.query_params
-    if before := wanted.get("before", ""):
-        at = next((n for n, each in enumerate(messages) if each.id == before), None)
-        if at is None:
-            raise UnknownName("message", before[:100], ())
-        messages = messages[:at]
-    part = messages[-_limit(wanted["limit"]) :] if "limit" in wanted else messages
+    before = wanted.get("before", "")[:100]
+    most = _limit(wanted["limit"]) if "limit" in wanted else None
+    # One more than the part tells whether there are earlier ones; `before` is not in it.
+    read = None if most is None else most + 1 + bool(before)
+    chat, messages = await _read_branch(call, before or leaf, read)
+    if before:
+        messages = messages[:-1]
+    part = messages if most is None else messages[-most:]
     shown = _render_messages(call, part)
     if wants_blocks(call):
         await _add_blocks(call, shown, part)
-    return {"messages": shown, "earlier": len(part) < len(messages)}
+    return chat, {"messages": shown, "earlier": len(part) < len(messages)}
 
 
 def _limit(given: str) -> int:
