@@ -12,30 +12,28 @@ longest stops on standard error.
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-
-from pydantic import BaseModel
 
 from bench.figures import figure
+from bench.stops_endpoints import JSON, LINE, QUESTION, endpoints, pumped
 from bench.stops_formats import FORMATS
-from bench.stops_served import CALLS, OFTEN, Campaign, campaign, hooked
-from groundhook.host.server.api.table import ENDPOINTS
+from bench.stops_hooks import CALLS, OFTEN, hooked
+from bench.stops_large import large, wide
+from bench.stops_served import STEPS, STREAMED, Campaign, campaign
 
-QUESTION = 250_000  # characters: almost the limit of a conversation
 ARGUMENT = 900_000  # almost the limit of a host call's arguments
 ANSWER = 1_000_000  # of a model, a tool, a page
 FOUND = 1_500_000  # of a web search: almost the limit of its answer, when it is escaped
-JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 QUERY, ID = 9_900, 3_900  # almost the limits of a tool's query and id
-LINE = 20_000  # of a path and of the headers
 DOCUMENT = 20_000
-MANY = 10_000  # events of a model
+MANY = 5_000  # events of a model
+DONE = b"data: [DONE]"
 ASK = "How long does tea take?"
 # What a pattern or a parser may read again and again: blanks, brackets, marks, words of questions.
 UNITS: tuple[str, ...] = tuple(
@@ -49,64 +47,66 @@ UNITS: tuple[str, ...] = tuple(
     "or ", "not ", "than 1 ", "in 2020 ", "between 1 and 2 ", "the ", "of the ", "last ",
     "how many ", "USER: ", "\nUSER:", "\u00e9", "\u3002", "\u7684", "\u0301", "\u200b",
     "\u202e", "\u00a0", "\u00df", "\u0130", "\r\n", "\u2028", "data: ", "\u001b[", "%", "%20",
-    "+"
+    "+", "de la ", "\u0438 \u043d\u0430 ", "the \u0438 de \u306e. ", "\u306e", "\u0e17\u0e35\u0e48"
 ]"""
     )
 )
 PAGES = {"html": "text/html", "pdf": "application/pdf", "txt": "text/plain"}
-# What a body needs beside the value that is pumped.
-BASES: Mapping[str, Mapping[str, Any]] = {
-    "/api/turns": {"text": "?"},
-    "/api/chats/{chat}/turns": {"text": "?"},
-    "/v1/chat/completions": {"messages": [{"role": "user", "content": "?"}]},
-}
-
-
-def pumped(unit: str, size: int) -> str:
-    """Return a unit again and again, `size` characters."""
-    return unit * (size // len(unit))
 
 
 def attack_all(campaign: Campaign, units: Sequence[str] = UNITS) -> None:
     """Run every attack with every unit."""
     documents(campaign, units)
     small_pieces(campaign)
+    large(campaign)
     for unit in units:
-        for attack in (bodies, addresses, questions, tools, host_calls, answers, services):
+        for attack in ATTACKS:
             attack(campaign, unit)
 
 
-def bodies(campaign: Campaign, unit: str) -> None:
-    """Each text of each body, and the body as it is."""
+def files(campaign: Campaign, unit: str, endings: Sequence[str] = tuple(FORMATS)) -> None:
+    """Files of messages, of each format."""
+    text = f"Tea takes minutes. {pumped(unit, DOCUMENT)}"
+    for ending in endings:
+        data = base64.b64encode(FORMATS[ending](text)).decode()
+        file = {"filename": f"a.{ending}", "file_data": f"data:application/{ending};base64,{data}"}
+        content = [{"type": "text", "text": ASK}, {"type": "file", "file": file}]
+        body = {"assistant": "open", "messages": [{"role": "user", "content": content}]}
+        name = f"a file of {ending} {unit!r}"
+        campaign.attack(name, "POST", "/api/turns?trace=1", json=body, headers=STREAMED)
+
+
+def chats(campaign: Campaign, unit: str) -> None:
+    """A chat whose question a hook asks, its answer, and a call that waits for an approval; the
+    same answer again, and the chat as a document."""
     text = pumped(unit, QUESTION)
-    for endpoint in ENDPOINTS:
-        if endpoint.body is None or endpoint.path == "/api/session":
-            continue
-        for keys in _texts(endpoint.body):
-            body = _with({**_plain(endpoint.body), **BASES.get(endpoint.path, {})}, keys, text)
-            campaign.attack(
-                f"{endpoint.path} {'.'.join(keys)} {unit!r}",
-                endpoint.method,
-                _address(endpoint.path),
-                json=body,
-            )
-    for path in ("/api/session", "/api/turns", "/mcp"):
-        raw = pumped(unit, ANSWER).encode()
-        campaign.attack(f"{path} body {unit!r}", "POST", path, content=raw, headers=JSON)
+    asked = campaign.chat("hooked", [hooked("ask", unit, 60_000)], f"a hook asks {unit!r}")
+    call = {"index": 0, "id": "c", "function": {"name": "said__say", "arguments": "{}"}}
+    call["function"] = {"name": "said__say", "arguments": json.dumps({"text": text})}
+    campaign.said.lines[:] = [_chunk({"tool_calls": [call]}, finish_reason="tool_calls"), DONE]
+    waiting = campaign.chat("asks", [text], f"a call waits {unit!r}")
+    for chat in (asked, waiting):
+        for path, body in (
+            ("decisions", {"approved": True, "reason": text[:9_000]}),
+            ("regenerate", {}),
+        ):
+            name = f"{path} {unit!r}"
+            path = f"/api/chats/{chat}/{path}"
+            campaign.attack(name, "POST", path, json=body, headers=STREAMED)
+        for path in ("export", "messages?view=blocks"):
+            campaign.attack(f"{path} {unit!r}", "GET", f"/api/chats/{chat}/{path}")
+    campaign.said.clear()
 
 
-def addresses(campaign: Campaign, unit: str) -> None:
-    """Each parameter of each path, queries, and headers."""
-    text = quote(pumped(unit, LINE // len(quote(unit, safe=""))), safe="")
-    for endpoint in ENDPOINTS:
-        if endpoint.method == "GET" and "{" in endpoint.path:
-            campaign.attack(f"{endpoint.path} {unit!r}", "GET", _address(endpoint.path, text))
-    for path in ("/api/chats?q=", "/api/tools?assistant=", "/api/turns/x/events?events="):
-        campaign.attack(f"{path} {unit!r}", "GET", path + text)
-    for name in ("accept", "cookie", "user-agent", "x-forwarded-for", "x-openwebui-user-id"):
-        value = pumped(unit, LINE).encode("latin-1", "ignore").strip()
-        if value and not set(b"\r\n\0") & set(value):
-            campaign.attack(f"{name} {unit!r}", "GET", "/api/me", headers={name.encode(): value})
+def responses(campaign: Campaign, unit: str) -> None:
+    """A response, what continues it, and its text again."""
+    text = pumped(unit, QUESTION)
+    body = {"model": "next", "input": text}
+    first = campaign.attack(f"a response {unit!r}", "POST", "/v1/responses", json=body)
+    id = first.json().get("id", "x") if first is not None else "x"
+    body["previous_response_id"] = id
+    campaign.attack(f"a response continues {unit!r}", "POST", "/v1/responses", json=body)
+    campaign.attack(f"a response is read {unit!r}", "GET", f"/v1/responses/{id}")
 
 
 def questions(campaign: Campaign, unit: str) -> None:
@@ -152,7 +152,7 @@ def answers(campaign: Campaign, unit: str, size: int = ANSWER) -> None:
     for name, said in spoken.items():
         lines = [_chunk(delta) for delta in said]
         lines.append(_chunk({}, finish_reason="stop"))
-        campaign.said.lines[:] = [*lines, b"data: [DONE]"]
+        campaign.said.lines[:] = [*lines, DONE]
         campaign.turn("model", ASK, f"{name} of a model {unit!r}")
         if name == "text":
             campaign.turn("next", ASK, f"{name} of a model to Next {unit!r}")
@@ -166,7 +166,7 @@ def blocks(campaign: Campaign, unit: str, largest: int = ANSWER) -> None:
     text = pumped(unit, largest)
     for columns, size in ((0, largest), (0, 90_000), (2, 40_000), (99, 3_000)):
         head = f"{'|a' * columns}|\n{'|-' * columns}|\n" if columns else ""
-        campaign.said.lines[:] = [_chunk({"content": head + text[:size]}), b"data: [DONE]"]
+        campaign.said.lines[:] = [_chunk({"content": head + text[:size]}), DONE]
         campaign.attack(
             f"{size} of {unit!r} in {columns} columns as blocks",
             "POST",
@@ -195,7 +195,7 @@ def small_pieces(campaign: Campaign) -> None:
     }
     chat = {"model": "model", "messages": [{"role": "user", "content": ASK}]}
     for name, lines in spoken.items():
-        campaign.said.lines[:] = [*lines, _chunk({}, finish_reason="stop"), b"data: [DONE]"]
+        campaign.said.lines[:] = [*lines, _chunk({}, finish_reason="stop"), DONE]
         campaign.turn("model", ASK, f"{MANY} {name} of a model")
         for path, body in (
             ("/v1/chat/completions", chat),
@@ -212,7 +212,9 @@ def services(campaign: Campaign, unit: str) -> None:
     """Answers of a tool of an MCP server, of a web search, and pages."""
     said, text = campaign.said, pumped(unit, ANSWER)
     resource = {"uri": "a:b", "mimeType": "text/html", "text": text}
+    numbers: dict[str, Any] = {"a": [1] * (FOUND // 3)}
     results: dict[str, dict[str, Any]] = {
+        "numbers": {"content": [], "structuredContent": numbers},
         "text": {"content": [{"type": "text", "text": text}]},
         "structure": {"content": [], "structuredContent": {text[:1000]: [text]}},
         "resource": {"content": [{"type": "resource", "resource": resource}]},
@@ -220,12 +222,20 @@ def services(campaign: Campaign, unit: str) -> None:
         "blocks": {"content": [{"type": "text", "text": unit}] * 5000},
     }
     call = {"index": 0, "id": "c", "function": {"name": "said__say", "arguments": "{}"}}
-    said.lines[:] = [_chunk({"tool_calls": [call]}, finish_reason="tool_calls"), b"data: [DONE]"]
+    said.lines[:] = [_chunk({"tool_calls": [call]}, finish_reason="tool_calls"), DONE]
     for name, result in results.items():
-        said.result = result
+        said.result, said.progress = result, text[:LINE]
         campaign.turn("tools", ASK, f"{name} of a tool {unit!r}")
         campaign.turn("hooked", hooked("mcp", unit, 10), f"{name} of a tool to a hook {unit!r}")
-    said.lines.clear()
+    call["function"] = {"name": "search_documents", "arguments": json.dumps({"query": text[:ID]})}
+    said.lines[:] = [_chunk({"tool_calls": [call]}, finish_reason="tool_calls"), DONE]
+    campaign.turn("house", ASK, f"documents of a toolkit {unit!r}")
+    said.clear()
+    whole = {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+    for name, answer in (("answer", whole), ("error", {"error": {"message": text}})):
+        said.whole = json.dumps(answer).encode()
+        campaign.turn("model", ASK, f"a whole {name} of a model {unit!r}")
+    said.clear()
     said.pages = {
         f"/page.{name}": (media_type, FORMATS[name](text[: ANSWER // 5]))
         for name, media_type in PAGES.items()
@@ -242,6 +252,56 @@ def services(campaign: Campaign, unit: str) -> None:
     campaign.turn("web", text[:QUESTION], f"web search for {unit!r}")
     said.found = {"results": [], "unresponsive_engines": [[passage, passage]] * 5}
     campaign.turn("web", ASK, f"engines of a web search {unit!r}")
+
+
+def steps(campaign: Campaign, unit: str) -> None:
+    """Answers of what does the steps of a search: of a model, or a tool; of the right form with a
+    text in each place, with many entries, and of another form. Answers of a reranker and of a model
+    of vectors."""
+    said, text = campaign.said, pumped(unit, ANSWER // 5)
+    for use in STEPS:
+        for name, answer in (
+            ("long", _like(use.schema, text, 2)),
+            ("many", _like(use.schema, pumped(unit, 200), 900)),
+            ("text", text),
+        ):
+            shown = answer if isinstance(answer, str) else json.dumps(answer)
+            said.lines[:] = [_chunk({"content": shown}), _chunk({}, finish_reason="stop"), DONE]
+            said.result = {"content": [{"type": "text", "text": shown}]}
+            campaign.turn(f"used_{use.name}", "What is word0?", f"{name} {use.name} {unit!r}")
+            said.clear()
+    said.lines[:] = [_chunk({"content": json.dumps({"title": text, "query": text})}), DONE]
+    for step in ("title", "rewrite"):
+        campaign.chat(f"used_{step}", ["What is word0?", "And it?"], f"{step} in a chat {unit!r}")
+    said.clear()
+    rows = json.dumps([{"index": text, "embedding": [text], "relevance_score": text}])
+    numbers = ",".join(["1.5"] * 100_000)
+    for name, body in (
+        ("text", text),
+        ("rows", f'{{"data":{rows},"results":{rows}}}'),
+        ("error", json.dumps({"error": {"message": text}})),
+        ("numbers", f'{{"data":[{{"index":0,"embedding":[{numbers}]}}],"results":[{numbers}]}}'),
+    ):
+        said.bodies.update(dict.fromkeys(("/v1/embeddings", "/rerank"), body.encode()))
+        for assistant in ("embedded", "ranked"):
+            campaign.turn(assistant, "What is word0?", f"{name} for {assistant} {unit!r}")
+    said.clear()
+
+
+def _like(schema: Mapping[str, Any], text: str, entries: int) -> Any:
+    """Return a value of a schema."""
+    match schema["type"]:
+        case "object":
+            inner = schema.get("properties") or {"a": {"type": "string"}}
+            return {key: _like(each, text, entries) for key, each in inner.items()}
+        case "array":
+            return [_like(schema["items"], text, entries)] * entries
+        case "string":
+            return text
+        case "number":
+            return 1
+        case _:
+            return True
 
 
 def tools(campaign: Campaign, unit: str) -> None:
@@ -294,6 +354,11 @@ def ordinary(campaign: Campaign) -> None:
             campaign.turn(assistant, "How long does black tea take?", "ordinary")
 
 
+def written(units: Sequence[str] = UNITS) -> dict[str, str]:
+    """Return all files that the whole campaign adds to the app."""
+    return {**notes(units), **wide()}
+
+
 def notes(units: Sequence[str] = UNITS) -> dict[str, str]:
     """Return the first documents of the app, and the summaries of its toolkit."""
     found = {
@@ -312,44 +377,22 @@ def _chunk(delta: Mapping[str, Any], **more: Any) -> bytes:
     return b"data: " + json.dumps(chunk).encode()
 
 
-def _address(path: str, text: str = "x") -> str:
-    """Return a path with a text for each of its parameters but the assistant."""
-    named = path.replace("{assistant}", "open") if path.endswith(("/chat", "/ag-ui")) else path
-    return "/".join(text if part.startswith("{") else part for part in named.split("/"))
-
-
-def _texts(model: type[BaseModel], before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths to the texts and open values of a body."""
-    for name, described in model.model_fields.items():
-        kind = described.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _texts(kind, (*before, name))
-        elif any(word in str(kind) for word in ("str", "dict", "list", "tuple")):
-            yield (*before, name)
-
-
-def _plain(model: type[BaseModel]) -> dict[str, Any]:
-    plain = {"assistant": "open", "model": "open", "query": "tea", "type": "kb"}
-    return {name: value for name, value in plain.items() if name in model.model_fields}
-
-
-def _with(body: dict[str, Any], path: Sequence[str], text: str) -> dict[str, Any]:
-    value: Any = text
-    if path[-1] == "messages":
-        value = [{"role": "user", "content": text}]
-    elif path[-1] in ("metadata", "filter"):
-        value = {"k": text}
-    elif path[-1] in ("content", "sources", "wheres", "orders", "aggregates", "about"):
-        value = [{"type": "text", "text": text}]
-    for key in reversed(path[1:]):
-        value = {key: value}
-    if path[0] in ("messages", "content"):
-        body.pop("text", None)
-    return {**body, path[0]: value}
+ATTACKS = (
+    endpoints,
+    questions,
+    files,
+    chats,
+    responses,
+    tools,
+    host_calls,
+    answers,
+    services,
+    steps,
+)
 
 
 def main(units: Sequence[str]) -> None:
-    with tempfile.TemporaryDirectory() as folder, campaign(Path(folder), notes(units)) as made:
+    with tempfile.TemporaryDirectory() as folder, campaign(Path(folder), written(units)) as made:
         ordinary(made)
         floor = made.longest()[0]
         made.stops.clear()

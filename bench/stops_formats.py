@@ -14,6 +14,7 @@ WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+OPEN = "urn:oasis:names:tc:opendocument:xmlns"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 LINE = 1000  # characters of a line of a PDF file
 
@@ -71,6 +72,20 @@ def _workbook(text: str) -> bytes:
     return _packed({**parts, **related})
 
 
+def _sheet(text: str) -> bytes:
+    names = " ".join(f'xmlns:{name}="{OPEN}:{name}:1.0"' for name in ("office", "table", "text"))
+    shown = f"<text:p>{escape(_visible(text))}</text:p>"
+    cell = f'<table:table-cell office:value-type="string">{shown}</table:table-cell>'
+    table = f'<table:table table:name="One"><table:table-row>{cell}</table:table-row></table:table>'
+    body = f"<office:body><office:spreadsheet>{table}</office:spreadsheet></office:body>"
+    parts = {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "META-INF/manifest.xml": f'<manifest:manifest xmlns:manifest="{OPEN}:manifest:1.0"/>',
+        "content.xml": f"<office:document-content {names}>{body}</office:document-content>",
+    }
+    return _packed(parts)
+
+
 def _slides(text: str) -> bytes:
     run = f"<a:p><a:r><a:t>{escape(_visible(text))}</a:t></a:r></a:p>"
     return _packed({"ppt/slides/slide1.xml": f'<s xmlns:a="{DRAWN}">{run}{run}</s>'})
@@ -115,6 +130,9 @@ def _visible(text: str) -> str:
     return "".join(sign for sign in text if sign >= " " or sign in "\n\t")
 
 
+# Formats that are read and not made here: of the older Excel, a file system in a file, which the
+# reader of workbooks parses by the same library.
+NOT_MADE = (".xls",)
 # The maker of a file, by its ending.
 FORMATS: Mapping[str, Callable[[str], bytes]] = {
     "md": str.encode,
@@ -124,6 +142,7 @@ FORMATS: Mapping[str, Callable[[str], bytes]] = {
     "pdf": _pdf,
     "docx": _word,
     "xlsx": _workbook,
+    "ods": _sheet,
     "pptx": _slides,
     "epub": _book,
     "ipynb": _notebook,

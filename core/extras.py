@@ -8,7 +8,8 @@ before. `docs/installing.md` lists the use and the size of each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Literal, get_args
 
@@ -72,6 +73,10 @@ MODULES: Mapping[Extra, tuple[str, ...]] = {
 }
 
 
+# `sys.modules` has a module from the beginning of its import on.
+_imported: set[str] = set()
+
+
 @contextmanager
 def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Iterator[None]:
     """Return a context manager for an import from the extra `name`. It raises `error` if the extra
@@ -87,6 +92,18 @@ def extra(name: Extra, need: str, error: type[HostError] = ConfigError) -> Itera
             raise error(message, hint=install(name)) from exc
         message = f"{need} needs a package that cannot be imported: {exc}"
         raise error(message, hint=f"pip install --force-reinstall 'groundhook[{name}]'") from exc
+
+
+async def import_aside(module: str) -> None:
+    """Return when a module is imported, by a thread: of a large one that takes a second, in which
+    the event loop goes on. What is not installed is left to the import that follows, in `extra`."""
+    # Imported here because worker processes need this module, and no event loop.
+    from anyio import to_thread
+
+    if module not in _imported:
+        with suppress(ImportError):
+            await to_thread.run_sync(import_module, module)
+        _imported.add(module)
 
 
 def lacking(name: Extra) -> str:

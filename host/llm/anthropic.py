@@ -22,7 +22,7 @@ from groundhook.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.core.extras import extra
+from groundhook.core.extras import extra, import_aside
 from groundhook.core.pieces import TextPieces, grown
 from groundhook.core.ports import (
     Delta,
@@ -159,6 +159,7 @@ class AnthropicConnector:
             yield deltas
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
+        await import_aside("anthropic")
         async with self._client() as client:
             attempt = partial(self._begin, client, call)
             begun = await with_tries(self._spec.options.retries + 1, attempt)

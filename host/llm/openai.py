@@ -2,7 +2,7 @@
 
 Owns the call: its tries, its deadlines, how the stream is read, and what each failure means.
 `_translate_errors` is the one place where the SDK's errors become those of the host. The SDK is
-imported with the first call, since that takes most of a second.
+imported with the first call, by a thread, since that takes most of a second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from groundhook.core.errors import (
     ModelTruncated,
     ModelUnreachable,
 )
-from groundhook.core.extras import extra
+from groundhook.core.extras import extra, import_aside
 from groundhook.core.json_text import NotJson
 from groundhook.core.ports import Delta, ModelCall, TextDelta
 from groundhook.core.trace import span
@@ -82,6 +82,7 @@ class OpenAIConnector:
         """Ask the endpoint for the model's window. Raises nothing."""
         with span("window", self._name) as node:
             try:
+                await import_aside("openai")
                 async with self._client() as client:
                     with anyio.move_on_after(WINDOW_S):
                         self._window = await self._reported_window(client)
@@ -111,6 +112,7 @@ class OpenAIConnector:
             yield deltas
 
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
+        await import_aside("openai")
         async with self._client() as client:
             attempt = partial(self._begin, client, call)
             begun = await with_tries(self._spec.options.retries + 1, attempt)

@@ -4,6 +4,7 @@ endpoints do."""
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ import anyio.to_thread
 import pytest
 from pydantic import TypeAdapter
 
+from groundhook.core import extras
 from groundhook.core.errors import (
     ModelContextExceeded,
     ModelError,
@@ -342,6 +344,22 @@ async def test_every_refusal_has_its_kind_and_the_endpoints_message(
     _, error = await ask_until_it_fails(spec(server), kind)
     assert words in error.message
     assert "because I can" in error.message
+
+
+async def test_the_first_answer_imports_the_sdk_in_a_thread(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported: list[tuple[str, bool]] = []
+
+    def note(name: str) -> None:
+        imported.append((name, threading.current_thread() is threading.main_thread()))
+
+    monkeypatch.setattr(extras, "_imported", set())
+    monkeypatch.setattr(extras, "import_module", note)
+    server.on(PATH, Sse(answer("one")), Sse(answer("two")))
+    await ask(spec(server))
+    await ask(spec(server))
+    assert imported == [("openai", False)]
 
 
 async def test_a_refused_connection_names_the_address(server: Loopback) -> None:

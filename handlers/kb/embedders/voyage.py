@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from groundhook.core.extras import extra
+from groundhook.core.extras import extra, import_aside
 from groundhook.core.retry_after import retry_after_s
 from groundhook.core.voyage_answers import AnswerTooLarge, bounded_answers
 from groundhook.handlers.kb.embedders.endpoint import LARGEST_VECTOR, most_values
@@ -40,6 +40,7 @@ class VoyageEmbeddings:
         self.in_context = model.startswith("voyage-context")
 
     async def embed(self, texts: Sequence[str], kind: InputKind, timeout_s: float, /) -> Vectors:
+        await import_aside("voyageai.client_async")
         if self.in_context:
             inputs = [list(texts)] if kind == "document" else [[text] for text in texts]
             return [

@@ -130,13 +130,13 @@ async def widget(call: Call) -> Response:
 
 async def openapi(call: Call) -> Response:
     """Return the table of endpoints as OpenAPI 3.1, without the parts that are switched off."""
-    text = _openapi_text(tuple(call.serving.offered_endpoints()))
+    text = await to_thread.run_sync(_openapi_text, tuple(call.serving.offered_endpoints()))
     return Response(text, media_type="application/json")
 
 
 @lru_cache(maxsize=8)
 def _openapi_text(endpoints: tuple[Endpoint, ...]) -> str:
-    # Anybody may ask for it, and making it takes 30 ms.
+    # Anybody may ask for it, and making it takes a tenth of a second where it builds validators.
     return line(openapi_document(endpoints))
 
 
