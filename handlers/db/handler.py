@@ -43,6 +43,7 @@ from groundhook.handlers.db.judged import (
     judged,
     read_by_model,
     refused_by_model,
+    sentences,
 )
 from groundhook.handlers.db.named_readings import NamedReadings
 from groundhook.handlers.db.offers import Offers
@@ -193,8 +194,9 @@ class DBHandler:
         answers = await self._run_readings(reads, request, limit, scope, teller)
         result = judged(reads, answers, teller)
         if named := {each.read_as for each in result.account.readings}:
-            told = {teller.sentence(one.query): one.reading for one in answers}
-            self._named.keep(scope.identity, {key: told[key] for key in named})
+            told = {teller.sentence(one.query): one for one in answers}
+            told |= sentences(answers, teller)
+            self._named.keep(scope.identity, {text: told[text].reading for text in named})
         return result
 
     async def _search_by_model(

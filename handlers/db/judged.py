@@ -110,10 +110,21 @@ def refused_by_model(reading: ModelReading, by: str, teller: Teller) -> SearchAc
     return account.model_copy(update=update)
 
 
+def sentences(answers: Sequence[JudgedAnswer], teller: Teller) -> dict[str, JudgedAnswer]:
+    """Return answers by the sentences of their queries; the same sentence about several models says
+    of which."""
+    told = [teller.sentence(answer.query) for answer in answers]
+    models = [teller.schemas[answer.query.model].name for answer in answers]
+    return {
+        f"{text} ({model})" if told.count(text) > 1 else text: answer
+        for text, model, answer in zip(told, models, answers, strict=True)
+    }
+
+
 def _several(answers: Sequence[JudgedAnswer], teller: Teller) -> SourceResult:
     readings = tuple(
-        OtherReading(read_as=teller.sentence(answer.query), total=answer.found.total)
-        for answer in answers[:MOST_SHOWN]
+        OtherReading(read_as=text, total=answer.found.total)
+        for text, answer in list(sentences(answers, teller).items())[:MOST_SHOWN]
     )
     listed = "; ".join(f"{each.read_as} ({each.total})" for each in readings)
     account = SearchAccount(

@@ -17,7 +17,7 @@ from groundhook.core.types.search import RecordQuery
 from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.engines.engine import engine_for
-from groundhook.handlers.db.model.importing import ImportedModel, words_of
+from groundhook.handlers.db.model.importing import ImportedModel, title_of, words_of
 from tests.db.conftest import Fresh, Shop
 
 
@@ -261,6 +261,15 @@ async def test_what_stands_for_a_record_is_taken_from_the_names_of_columns(fille
     assert models["person"].content["title"] == "FullName"
     assert models["club"].content["title"] == "clubName"
     assert "title" not in models["bill"].content
+
+
+def test_the_words_of_a_name_may_stand_in_either_order() -> None:
+    def title(*names: str) -> str:
+        return title_of([{"name": one, "label": words_of(one), "type": "string"} for one in names])
+
+    assert title("nameLast", "city", "nameFirst") == "{nameFirst} {nameLast}"
+    assert title("school_code", "name_full") == "name_full"
+    assert title("first_name", "last_name", "name_full") == "{first_name} {last_name}"
 
 
 async def test_tables_without_a_usable_key_are_named_with_the_reason(filled: str) -> None:

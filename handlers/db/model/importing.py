@@ -334,13 +334,16 @@ def _is_called_like_a_key(name: str) -> bool:
 def title_of(columns: Sequence[Mapping[str, Any]]) -> str:
     """Return the title of a record: first and last name, else a text called title or name; ""
     where no column's name says it."""
-    texts = {
+    labels = {
         one["label"].lower(): one["name"] for one in columns if one["type"] in ("string", "text")
     }
+    # Of `name_first` as of `first_name`.
+    turned = {" ".join(reversed(label.split())): name for label, name in labels.items()}
+    texts = {**turned, **labels}
     person = [next((texts[word] for word in words if word in texts), "") for words in PERSON_WORDS]
     if all(person):
         return " ".join(f"{{{name}}}" for name in person)
-    behind = [label for word in TITLE_WORDS[:2] for label in texts if label.endswith(f" {word}")]
+    behind = [label for word in TITLE_WORDS[:2] for label in labels if label.endswith(f" {word}")]
     return next((texts[word] for word in (*TITLE_WORDS, *behind) if word in texts), "")
 
 

@@ -3,7 +3,7 @@ that cover most of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions
@@ -11,7 +11,8 @@ from groundhook.handlers.db.question.parts import parts
 from groundhook.handlers.db.question.relations import related
 
 MOST_COVERS = 3000
-SKIPPED, CLAUSE = 1.0, 0.01  # the price of a word that no clause has, and of a clause
+# The price of a word that no clause has, of one that names something, and of a clause.
+SKIPPED, SKIPPED_NAME, CLAUSE = 1.0, 2.0, 0.01
 
 
 def clauses_at(here: Here, i: int) -> Sequence[Clause]:
@@ -59,15 +60,16 @@ def _reaching(here: Here) -> set[int]:
     return reach
 
 
-def best_partial(here: Here) -> tuple[float, list[Clause], list[int]]:
+def best_partial(here: Here, names: Collection[str] = ()) -> tuple[float, list[Clause], list[int]]:
     """Return the price of the clauses that leave fewest words unread, these clauses, and the
-    positions of the words that are left."""
+    positions of the words that are left. A word that is in `names`, of any model, counts twice."""
     length = len(here.question)
     best: list[tuple[float, list[Clause], list[int]]] = [(0.0, [], [])] * (length + 1)
     for i in range(length - 1, -1, -1):
         price, clauses, left = best[i + 1]
         mark = here.question.tokens[i].kind == "mark"
-        best[i] = (price + (0.0 if mark else SKIPPED), clauses, left if mark else [i, *left])
+        skipped = SKIPPED_NAME if here.question.stems(i, i + 1)[0] in names else SKIPPED
+        best[i] = (price + (0.0 if mark else skipped), clauses, left if mark else [i, *left])
         for clause in clauses_at(here, i):
             price, clauses, left = best[clause.end]
             if price + CLAUSE < best[i][0]:

@@ -305,10 +305,12 @@ def _found(
 
 
 def _is_small(question: TokenizedQuestion, i: int, one: Field) -> bool:
-    """Return whether a value is spelled like a word of the language, a number, or has two letters
-    at most."""
+    """Return whether a value is spelled like a word of the language or for a person, is a number,
+    or has two letters at most."""
     token = question.tokens[i]
     if token.kind == "number" or len(token.norm) <= SMALL:
+        return True
+    if token.norm in question.words.persons and not one.options:
         return True
     meanings = question.words.phrases.get((token.norm,), ())
     return any(word.kind not in HARMLESS or not one.options for word in meanings)

@@ -106,8 +106,16 @@ def _is_better(one: QueryReading, other: QueryReading) -> bool:
 
 def _declined(question: TokenizedQuestion, places: Sequence[Here]) -> Reads:
     """Return the words that no clause has, by the model that leaves fewest, and what the rest
-    means."""
-    tried = [(best_partial(here), here) for here in places]
+    means. A model whose own names the question has comes before one that knows other words."""
+    spoken = question.words.spoken
+    named = {
+        word
+        for here in places
+        for phrase in (*here.scope.nouns, *here.scope.fields)
+        for word in phrase
+        if word not in spoken
+    }
+    tried = [(best_partial(here, named), here) for here in places]
     (_, clauses, left), here = min(
         tried, key=lambda each: (each[0][0], not any(one.kind == "n" for one in each[0][1]))
     )

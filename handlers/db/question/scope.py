@@ -80,11 +80,13 @@ class QuestionScope:
     @cached_property
     def own(self) -> list[Field]:
         """The model's fields, called as queries call them, without keys that mean nothing to
-        readers."""
+        readers: of a key of several fields, those that do not link to other records say something,
+        such as a year."""
+        alone = len(self.schema.keys) == 1
         return [
             replace(one, name=self.path + one.name)
             for one in self.schema.visible
-            if one.name not in self.schema.keys
+            if not (one.name in self.schema.keys and (alone or one.name in self.foreign))
             and not (one.name in self.foreign and one.kind in NUMBERS)
             and not one.name.startswith("__")
         ]
@@ -94,11 +96,19 @@ class QuestionScope:
         """The fields that name a record: "name", "title", "Album title", or "First name" and "Last
         name"."""
         texts = [one for one in self.own if one.kind == "text" and not (one.options or one.long)]
+        if parts := self._parts_of_title(texts):
+            return parts
         found = [one for one in texts if self._is_called_name(one)]
         names = [one for one in found if "title" not in self.words.stems(one.shown)]
         title = self.path + self.schema.title
         unique = [one for one in texts if one.name == title and self._is_unique(one)]
         return names or found or unique  # of persons the title is a rank
+
+    def _parts_of_title(self, texts: Iterable[Field]) -> list[Field]:
+        """Return the fields of a title of several, such as "{first_name} {last_name}"."""
+        stands = [self.path + name for name in self.schema.title_fields]
+        declared = [one for one in texts if one.name in stands]
+        return declared if len(declared) == len(stands) > 1 else []
 
     def _is_called_name(self, one: Field) -> bool:
         """Return whether a field is called "name" or "title", with words of the model or of a
@@ -111,7 +121,8 @@ class QuestionScope:
         called = map(words.stems, (one.shown, one.name.rpartition(".")[2]))
         return any(
             name[-1] in joined or (name[-1] in names and own.issuperset(name[:-1]))
-            for name in called
+            for stems in called
+            for name in (stems, stems[::-1])  # "first name", "name_first"
             if name
         )
 
@@ -183,6 +194,8 @@ class QuestionScope:
         phrases = {(word,) for text in texts for word in phrase_of(text)} | {
             phrase_of(text) for text in texts
         }
+        # A field that is called "G" is not one of grams.
+        phrases -= {(text,) for text in map(str.casefold, texts) if len(text) == 1}
         found = (word for phrase in phrases for word in self.words.phrases.get(phrase, ()))
         return [word.value[::-1] for word in found if word.kind == "measures"]
 
@@ -215,7 +228,8 @@ class QuestionScope:
             if not stems:
                 continue
             yield stems
-            if len(stems) > 1 and stems[-1] in NAME_ENDINGS:
+            linked = own in self.foreign
+            if len(stems) > 1 and (stems[-1] in NAME_ENDINGS or (stems[-1] == "id" and not linked)):
                 yield stems[:-1]
             if one.kind in TIMES:
                 yield from ((*stems, noun) for noun in self.words.file.dates.nouns)

@@ -17,9 +17,10 @@ ALIKE = 3  # letters that begin a word with two errors
 
 def nearest(word: str, words: Sequence[str]) -> str | None:
     """Return the word of `words` that is at most one error away (two in a long word) and begins
-    with the same letter; None if there is none, or if two are equally near. An error is an extra,
+    with the same letter; None if there is none, if two are equally near, or if it is one of them
+    itself. An error is an extra,
     missing or wrong letter, or two swapped ones."""
-    if len(word) < SHORTEST:
+    if len(word) < SHORTEST or word in words:
         return None
     most = 2 if len(word) >= TWO_ERRORS else 1
     found = process.extract(word, words, scorer=OSA.distance, score_cutoff=most, limit=5)
