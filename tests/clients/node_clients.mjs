@@ -3,6 +3,9 @@
 import { HttpAgent } from "@ag-ui/client";
 import { Chat } from "@ai-sdk/react";
 import { createOpenAI } from "@ai-sdk/openai";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import OpenAI from "openai";
 import {
   DefaultChatTransport,
   generateText,
@@ -71,6 +74,48 @@ const clients = {
     return {
       text: first.text, sources: first.sources.map((each) => each.title), second, tools: tools.text,
       object: form.output, chat: completion.text, chatSources: completion.sources.length,
+    };
+  },
+  async "openai-node"() {
+    const client = new OpenAI({ baseURL: `${address}/v1`, apiKey: key });
+    const messages = [{ role: "user", content: "all teas" }];
+    const titles = (notes) => notes.map((note) => note.url_citation?.title ?? note.title);
+    const whole = (await client.chat.completions.create({ model: "tea", messages })).choices[0].message;
+    const stream = client.chat.completions.stream({ model: "tea", messages });
+    const { message } = (await stream.finalChatCompletion()).choices[0];
+    const schema = {
+      type: "object", properties: { teas: { type: "array", items: { type: "string" } } },
+      required: ["teas"], additionalProperties: false,
+    };
+    const form = await client.chat.completions.parse({
+      model: "json", messages, response_format: { type: "json_schema", json_schema: { name: "teas", schema, strict: true } },
+    });
+    const pick = {
+      type: "function",
+      function: { name: "pick", parse: JSON.parse, parameters: { type: "object", properties: {} }, function: () => "green" },
+    };
+    const tools = client.chat.completions.runTools({ model: "picks", messages, tools: [pick] });
+    const answer = await client.responses.stream({ model: "tea", input: "all teas" }).finalResponse();
+    return {
+      text: whole.content, sources: titles(whole.annotations), stream: message.content,
+      streamedSources: titles(message.annotations), object: form.choices[0].message.parsed,
+      tools: await tools.finalContent(), responses: answer.output_text,
+      responsesSources: titles(answer.output.at(-1).content[0].annotations),
+    };
+  },
+  async "mcp-node"() {
+    const client = new Client({ name: "recorded", version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp?assistant=tea`), { requestInit: { headers } }));
+    const { tools } = await client.listTools();
+    const steps = [];
+    const answer = await client.callTool(
+      { name: "ask", arguments: { question: "all teas" } }, undefined,
+      { onprogress: (step) => void steps.push(step.message) },
+    );
+    await client.close();
+    return {
+      tools: tools.map((each) => each.name).includes("ask"), text: answer.content[0].text, steps,
+      sources: answer.structuredContent.citations.map((each) => each.title),
     };
   },
   async "ag-ui"() {

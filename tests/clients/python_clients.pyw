@@ -46,6 +46,12 @@ def langchain() -> Any:
         "text": plain.invoke(QUESTION).content,
         "stream": "".join(str(chunk.content) for chunk in plain.stream(QUESTION)),
         "sources": annotations,
+        "streamed sources": [
+            note["title"]
+            for chunk in ChatOpenAI(model="tea", use_responses_api=True).stream(QUESTION)
+            for part in chunk.content
+            for note in part.get("annotations", [])
+        ],
         "object": form.model_dump(),
         "call": called.tool_calls[0]["name"],
     }
@@ -61,20 +67,37 @@ def litellm() -> Any:
     )
     responses = litellm.responses(input=QUESTION, **given)
     message = whole.choices[0].message
+    asked = {"messages": [{"role": "user", "content": QUESTION}], "api_base": V1, "api_key": key}
+    form = litellm.completion(model="openai/json", response_format=Teas, **asked)
+    function = {"name": "pick", "parameters": {"type": "object", "properties": {}}}
+    tools = [{"type": "function", "function": function}]
+    called = litellm.completion(model="openai/picks", tools=tools, **asked).choices[0].message
     return {
         "text": message.content,
         "sources": [each["url_citation"]["title"] for each in message.annotations],
         "stream": "".join(chunk.choices[0].delta.content or "" for chunk in chunks),
         "responses": responses.output[-1].content[0].text,
+        "object": json.loads(form.choices[0].message.content),
+        "call": called.tool_calls[0].function.name,
     }
 
 
 def llamaindex() -> Any:
     from llama_index.core.llms import ChatMessage
+    from llama_index.core.tools import FunctionTool
     from llama_index.llms.openai_like import OpenAILike
 
     model = OpenAILike(model="tea", api_base=V1, api_key=key, is_chat_model=True)
     asked = [ChatMessage(role="user", content=QUESTION)]
+
+    def pick(of: str) -> str:
+        """Pick."""
+        return "green"
+
+    given = {"api_base": V1, "api_key": key, "is_chat_model": True}
+    calls = OpenAILike(model="picks", is_function_calling_model=True, **given)
+    called = calls.chat_with_tools([FunctionTool.from_defaults(pick)], user_msg="Pick")
+    forms = OpenAILike(model="json", should_use_structured_outputs=True, **given)
     links = {"extra_body": {"groundhook": {"citations": "links"}}}
     linked = OpenAILike(
         model="tea", api_base=V1, api_key=key, is_chat_model=True, additional_kwargs=links
@@ -83,6 +106,8 @@ def llamaindex() -> Any:
         "links": linked.chat(asked).message.content.count("](http"),
         "text": model.chat(asked).message.content,
         "stream": "".join(chunk.delta or "" for chunk in model.stream_chat(asked)),
+        "call": calls.get_tool_calls_from_response(called)[0].tool_name,
+        "object": forms.as_structured_llm(Teas).chat(asked).raw.model_dump(),
     }
 
 
@@ -100,8 +125,11 @@ def pydantic_ai() -> Any:
             """Pick."""
             return "green"
 
+        async with Agent("openai:tea").run_stream(QUESTION) as streamed:
+            stream = [text async for text in streamed.stream_text()]
         return {
             "text": plain.output,
+            "stream": stream[-1],
             "again": again.output,
             "object": form.output.model_dump(),
             "tools": (await agent.run("Pick")).output,
@@ -118,19 +146,28 @@ def openai_agents() -> Any:
         """Pick."""
         return "green"
 
-    plain = Runner.run_sync(Agent(name="a", model="tea"), QUESTION)
-    again = Runner.run_sync(
-        Agent(name="a", model="tea"),
-        [*plain.to_input_list(), {"role": "user", "content": QUESTION}],
-    )
-    tools = Runner.run_sync(Agent(name="b", model="picks", tools=[pick]), "Pick")
-    form = Runner.run_sync(Agent(name="c", model="json", output_type=Teas), QUESTION)
-    return {
-        "text": plain.final_output,
-        "again": again.final_output,
-        "tools": tools.final_output,
-        "object": form.final_output.model_dump(),
-    }
+    async def stream() -> str:
+        run = Runner.run_streamed(Agent(name="a", model="tea"), QUESTION)
+        data = [event.data async for event in run.stream_events() if event.type.startswith("raw")]
+        return "".join(each.delta for each in data if each.type == "response.output_text.delta")
+
+    async def work() -> Any:
+        plain = await Runner.run(Agent(name="a", model="tea"), QUESTION)
+        history = [*plain.to_input_list(), {"role": "user", "content": QUESTION}]
+        again = await Runner.run(Agent(name="a", model="tea"), history)
+        tools = await Runner.run(Agent(name="b", model="picks", tools=[pick]), "Pick")
+        form = await Runner.run(Agent(name="c", model="json", output_type=Teas), QUESTION)
+        notes = plain.new_items[-1].raw_item.content[0].annotations
+        return {
+            "text": plain.final_output,
+            "stream": await stream(),
+            "sources": [note.title for note in notes],
+            "again": again.final_output,
+            "tools": tools.final_output,
+            "object": form.final_output.model_dump(),
+        }
+
+    return asyncio.run(work())
 
 
 def instructor() -> Any:
@@ -139,10 +176,10 @@ def instructor() -> Any:
 
     with OpenAI() as client:
         asking = library.from_openai(client, mode=library.Mode.JSON_SCHEMA)
-        made = asking.chat.completions.create(
-            model="json", messages=[{"role": "user", "content": QUESTION}], response_model=Teas
-        )
-    return {"object": made.model_dump()}
+        asked = {"model": "json", "messages": [{"role": "user", "content": QUESTION}]}
+        made = asking.chat.completions.create(response_model=Teas, **asked)
+        *_, last = asking.chat.completions.create_partial(response_model=Teas, **asked)
+    return {"object": made.model_dump(), "stream": last.model_dump()}
 
 
 def llm() -> Any:

@@ -37,6 +37,25 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "chat": TEXT,
         "chatSources": 3,
     },
+    "openai-node": {
+        "text": TEXT,
+        "sources": CITED,
+        "stream": TEXT,
+        "streamedSources": CITED,
+        "object": TEAS,
+        "tools": "Green.",
+        "responses": TEXT,
+        "responsesSources": CITED,
+    },
+    "mcp-node": {
+        "tools": True,
+        "text": TEXT,
+        "steps": [
+            *("searching: all teas", "found 2"),
+            *("2 sources given to the model", "writing the answer"),
+        ],
+        "sources": ["Assam", "Sencha"],
+    },
     "ag-ui": {
         "text": TEXT,
         "custom": [
@@ -50,17 +69,32 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "text": TEXT,
         "stream": TEXT,
         "sources": CITED,
+        "streamed sources": CITED,
         "object": TEAS,
         "call": "pick",
     },
-    "litellm": {"text": TEXT, "sources": CITED, "stream": TEXT, "responses": TEXT},
-    "llamaindex": {"text": TEXT, "stream": TEXT, "links": 3},
+    "litellm": {
+        "text": TEXT,
+        "sources": CITED,
+        "stream": TEXT,
+        "responses": TEXT,
+        "object": TEAS,
+        "call": "pick",
+    },
+    "llamaindex": {"text": TEXT, "stream": TEXT, "links": 3, "call": "pick", "object": TEAS},
     "llm": {"text": TEXT, "stream": TEXT, "again": TEXT},
-    "pydantic-ai": {"text": TEXT, "again": TEXT, "object": TEAS, "tools": "Green."},
-    "openai-agents": {"text": TEXT, "again": TEXT, "tools": "Green.", "object": TEAS},
-    "instructor": {"object": TEAS},
+    "pydantic-ai": {"text": TEXT, "stream": TEXT, "again": TEXT, "object": TEAS, "tools": "Green."},
+    "openai-agents": {
+        "text": TEXT,
+        "stream": TEXT,
+        "sources": CITED,
+        "again": TEXT,
+        "tools": "Green.",
+        "object": TEAS,
+    },
+    "instructor": {"object": TEAS, "stream": TEAS},
 }
-NODE = ("ai-ui", "ai-openai", "ag-ui")
+NODE = ("ai-ui", "ai-openai", "openai-node", "mcp-node", "ag-ui")
 OLDER = ("instructor", "llamaindex", "llm")  # of requirements-older.txt
 
 

@@ -20,6 +20,7 @@ def test_what_a_client_sent_is_answered(file: Path, clients_server: Served) -> N
         answers = replay(client, recorded)
     assert [answer.status_code for answer in answers] == [each["status"] for each in recorded]
     for answer in answers:
-        assert answer.status_code in (200, 204), answer.text
+        # An MCP client hears of a stream that is not offered.
+        assert answer.status_code in (200, 202, 204, 405), answer.text
         assert '"error":{' not in answer.text.replace(" ", "")
         assert '"type":"error"' not in answer.text
