@@ -1,12 +1,9 @@
 """Memories of long conversations: how many of the turns that a question needs are among the first
 ones found (evidence recall), each turn being a memory.
 
-Without `--data`, two short conversations that were written for this bench; the second one is kept
-aside: what can be chosen is chosen by the first. A question with several facts is also split into
-the questions that the file has for it, as a model would. `--data FOLDER`: the `*.json` of this
-folder in the format of LoCoMo (https://github.com/snap-research/locomo, `data/locomo10.json`),
-whose questions without an answer (category 5) are left out. They have no such questions, so their
-figures are of the plain questions.
+Two short conversations that were written for this bench, in the format of LoCoMo; the second one is
+kept aside: what can be chosen is chosen by the first. A question with several facts is also split
+into the questions that the file has for it, as a model would. `bench.locomo` measures a public set.
 """
 
 from __future__ import annotations
@@ -51,12 +48,13 @@ _SESSION = re.compile(r"session_(\d{1,3})")
 
 @dataclass(frozen=True)
 class ConversationQuestion:
-    """A question to a conversation, with the ids of the memories that answer it, and the questions
-    of its single facts."""
+    """A question to a conversation, with the ids of the memories that answer it, the questions of
+    its single facts, and its category in LoCoMo."""
 
     text: str
     evidence: frozenset[int]
     parts: tuple[str, ...] = ()
+    category: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,12 @@ def _questions(
         evidence = frozenset(ids[turn] for turn in named if turn in ids)
         if evidence and one.get("category") != UNANSWERABLE:
             parts = tuple(one.get("parts", ()))
-            yield ConversationQuestion(one["question"], evidence, parts)
+            yield ConversationQuestion(one["question"], evidence, parts, one.get("category", 0))
+
+
+def evidence_among(question: ConversationQuestion, found: Sequence[int], most: int) -> float:
+    """Return the share of the evidence that is among the first `most` found."""
+    return len(question.evidence & {*found[:most]}) / len(question.evidence)
 
 
 def _moment(text: str) -> datetime | None:
@@ -184,30 +187,23 @@ async def recall(
     memory, shares = Memory(host, toolkit=toolkit), []
     for asked in questions:
         found = [each["id"] for each in await memory.search(asked.text, "turns", max(FIRST))]
-        needed = asked.evidence
-        shares.append([len(needed & {*found[:most]}) / len(needed) for most in FIRST])
+        shares.append([evidence_among(asked, found, most) for most in FIRST])
     return tuple(map(sum, zip(*shares, strict=True)))
 
 
-async def measure(data: Path | None) -> None:
-    """Print the evidence recall of conversations."""
-    given = _given(data)
+async def measure(_: Path | None) -> None:
+    """Print the evidence recall of the conversations."""
     first, aside = read(OWN)
-    groups = {"": given} if given else {"": [first], " kept aside": [aside]}
-    for about, group in groups.items():
-        await _measure(about, group, with_parts=not given)
+    await _measure("", [first])
+    await _measure(" kept aside", [aside])
 
 
-def _given(data: Path | None) -> list[Conversation]:
-    files = sorted(data.glob("*.json")) if data else []
-    return [each for path in files for each in read(path)]
-
-
-async def _measure(about: str, group: Sequence[Conversation], *, with_parts: bool) -> None:
+async def _measure(about: str, group: Sequence[Conversation]) -> None:
     sums: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0] * len(FIRST))
-    kinds: dict[str, Sequence[str]] = {"questions": ("alone", "beside", "farther")}
-    if with_parts:
-        kinds["questions with several facts"] = ("alone", "split", "beside", "both")
+    kinds: dict[str, Sequence[str]] = {
+        "questions": ("alone", "beside", "farther"),
+        "questions with several facts": ("alone", "split", "beside", "both"),
+    }
     asked = dict.fromkeys(kinds, 0)
     connectors = {"parts": WrittenParts(group)}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

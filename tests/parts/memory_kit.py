@@ -22,6 +22,11 @@ WRITABLE = {
         }
     ),
     "assistants/memory/toolkits/memory.toolkit.yao": json.dumps(
-        {"type": "memory", "collections": {"own": "own"}, "write": True}
+        {
+            "type": "memory",
+            "collections": {"own": "own"},
+            "write": True,
+            "deadline_ms": 60_000,  # only a hang reaches it, also on a busy machine
+        }
     ),
 }

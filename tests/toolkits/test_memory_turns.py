@@ -88,10 +88,20 @@ async def test_the_turn_after_the_one_that_has_the_words_is_found_with_it(
         said = await remember(host, SAID, conversation="chat 1")
         await remember(host, FILLER)
         outcome = await search(host, "piano stairs", traced=traced, limit=2)
-    assert ids(outcome) == said[:2]
+    assert sorted(ids(outcome)) == said[:2]
     scores = [each["score"] for each in outcome.result]
     assert scores == sorted(scores, reverse=True)
     assert nodes(traced, "turns_beside")[0]["found"] > 0
+
+
+async def test_the_turn_after_the_one_found_comes_before_the_turn_before_it(
+    make_app: MakeApp,
+) -> None:
+    async with open_host(make_app(kit())) as host:
+        said = await remember(host, ["It is raining.", *SAID], conversation="chat 1")
+        await remember(host, FILLER)
+        outcome = await search(host, "piano stairs", limit=3)
+    assert ids(outcome) == [said[1], said[2], said[0]]
 
 
 async def test_without_neighbours_a_turn_is_found_alone(make_app: MakeApp) -> None:

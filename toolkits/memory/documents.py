@@ -48,17 +48,18 @@ def turn_of(conversation: str, turn: int | None) -> str:
     return f"{conversation}:{turn}" if conversation else ""
 
 
-def turns_beside(fields: Fields, width: int) -> list[str]:
-    """Return the field `turn` of the turns up to `width` before and after a memory's, in their
-    order; none of a memory that is no turn."""
-    found = []
+def turns_beside(fields: Fields, width: int) -> tuple[list[str], list[str]]:
+    """Return the field `turn` of the turns up to `width` before a memory's, and of those after it,
+    in their order; none of a memory that is no turn."""
+    before: list[str] = []
+    after: list[str] = []
     for value in values_in(fields, "turn"):
         conversation, _, number = value.rpartition(":")
         place = int(number) if number.isascii() and number.isdigit() and len(number) <= 16 else -1
         if conversation and place >= 0:
-            near = range(max(0, place - width), place + width + 1)
-            found += [f"{conversation}:{each}" for each in near if each != place]
-    return found
+            before += [f"{conversation}:{each}" for each in range(max(0, place - width), place)]
+            after += [f"{conversation}:{place + each + 1}" for each in range(width)]
+    return before, after
 
 
 def number_of(id: str) -> int | None:

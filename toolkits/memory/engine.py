@@ -276,7 +276,8 @@ class MemoryEngine:
         turns = dict.fromkeys(
             turn
             for match in found[:MOST_WITH_TURNS]
-            for turn in documents.turns_beside(match.fields, width)
+            for turns in documents.turns_beside(match.fields, width)
+            for turn in turns
         )
         if not turns:
             return found
