@@ -350,18 +350,29 @@ def _make_row(spec: CollectionSpec, document: CollectionDocument) -> str:
     from groundhook.handlers.kb.reading.columns import ABOUT
 
     rows = spec.rows
-    row: dict[str, Any] = dict(document.fields)
+    row: dict[str, Any] = {
+        name: _without_nuls(value)
+        if isinstance(value, str) and name in spec.fields and spec.fields[name].type == "text"
+        else value
+        for name, value in document.fields.items()
+    }
     row[rows.id or "id"] = document.id
-    row[rows.text[0] if rows.text else "content"] = document.text
+    row[rows.text[0] if rows.text else "content"] = _without_nuls(document.text)
     if document.title:
-        row[rows.title or "title"] = document.title
+        row[rows.title or "title"] = _without_nuls(document.title)
     if document.url:
         row[rows.url or "url"] = document.url
     if spec.tenant_field:
         row[spec.tenant_field] = document.tenant
     if document.about:
-        row[ABOUT] = document.about
+        row[ABOUT] = _without_nuls(document.about)
     return json.dumps(row, ensure_ascii=False)
+
+
+def _without_nuls(text: str) -> str:
+    """Return the text as searches read it. In a row of a file many NUL characters are damage, which
+    is refused; here they are what a program wrote, and the exact text is kept apart."""
+    return text.replace("\0", " ")
 
 
 def _find_unusable(documents: Sequence[CollectionDocument]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from groundhook import Host, open_host
@@ -576,10 +576,12 @@ async def test_a_content_without_text_is_refused(writable: Host) -> None:
 
 
 @settings(
-    max_examples=25,
+    max_examples=15,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(CONTENTS)
+@example("0\0")
+@example("a\0b\0c")
 async def test_a_content_comes_back_letter_for_letter(writable: Host, content: str) -> None:
     made = await call(
         writable,
