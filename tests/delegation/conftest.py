@@ -92,9 +92,9 @@ class Turned:
 Turn = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    """One server for the turns of a module, since starting one takes a second."""
+    """One server for the turns of these modules, since starting one takes a second."""
     with serving(tmp_path_factory.mktemp("steps") / "diary", script=SERVER) as made:
         yield made
 

@@ -49,6 +49,21 @@ def rerank(query: str, items: list[dict[str, Any]], top_n: int) -> dict[str, Any
 
 
 @server.tool()
+def verify(
+    question: str, sentences: list[dict[str, Any]], sources: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A sentence is supported by the first sentence of a source that has its last word."""
+    return {"verdicts": [_verdict(each, sources) for each in sentences]}
+
+
+def _verdict(sentence: dict[str, Any], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    last = sentence["text"].rstrip(".").split()[-1]
+    said = [text.partition(".")[0] for text in (source["text"] for source in sources)]
+    quote = next((text for text in said if last in text), "")
+    return {"id": sentence["id"], "supported": bool(quote), "quote": quote}
+
+
+@server.tool()
 def fails(query: str) -> str:
     """A failure that the tool reports."""
     raise ValueError("out of words")
