@@ -34,7 +34,7 @@ SAMPLE_LENGTH = 60  # characters; longer values are prose
 SAMPLE_SECONDS = 30.0  # before a sample is taken again
 LARGE = 50_000  # rows, beyond which a look-up that reads them all is noticed
 INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked again
-MAX_SAMPLES = 64  # cached, by (model, permit)
+MAX_SAMPLES = 64  # cached, by (model, permit), beside one of each model
 BATCH_ROWS = 50  # fetched together
 
 _Row = dict[str, Any]
@@ -283,7 +283,8 @@ class Store:
         self, key: tuple[str, Permit | None], found: Samples | SourceTimeout
     ) -> None:
         self._samples[key] = (time.monotonic(), found)
-        while len(self._samples) > MAX_SAMPLES:
+        # A question samples all models in turn: with room for fewer, none would be found again.
+        while len(self._samples) > MAX_SAMPLES + len(self._models):
             self._samples.popitem(last=False)
 
     async def load(self, model: str, now: datetime | None) -> Loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,3 +184,19 @@ async def test_a_value_is_found_beside_long_ones_and_an_index_spares_the_look_up
         opened, _ = await database._open()
         samples = await opened.samples("note", None)
         assert (samples.whole, len(samples.counts["shelf"])) == (frozenset({"shelf"}), 400)
+
+
+async def test_the_samples_of_all_models_are_kept_for_the_next_question(
+    tmp_path: Path, spec: Callable[..., ModelSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_SAMPLES", 0)
+    models = {
+        name: spec(id=name, table={"name": name}, values=[{"title": "a"}])
+        for name in ("first", "second")
+    }
+    async with open_database(f"sqlite:///{tmp_path}/two.db", 20_000, models) as database:
+        await database.load()
+        opened, _ = await database._open()
+        before = [await opened.samples(name, None) for name in models]
+        after = [await opened.samples(name, None) for name in models]
+    assert [id(each) for each in before] == [id(each) for each in after]
