@@ -32,6 +32,8 @@ from groundhook.core.types.search import (
     Extent,
     GraphNode,
     Item,
+    LongTable,
+    OtherReading,
     SearchResult,
     Sentences,
 )
@@ -103,6 +105,8 @@ def document() -> str:
         SearchResult,
         GraphNode,
         ComputedBy,
+        OtherReading,
+        LongTable,
     )
     schemas = _schemas([*events, *values])
     parts = [
