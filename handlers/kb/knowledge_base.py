@@ -145,6 +145,7 @@ class KnowledgeBase(KBHandler):
         feed: BinaryIO | None = None,
         prune: bool | None = None,
         exclude: Sequence[str] = (),
+        uploaded: bool = False,
         progress: AddProgress | None = None,
         delegates: Delegates | None = None,
     ) -> AddReport:
@@ -152,7 +153,8 @@ class KnowledgeBase(KBHandler):
         that were added from the same folders and files before and no longer exist there are
         removed, unless nothing of a folder is left. `prune=True` removes them even then,
         `prune=False` never does. `exclude` are patterns of files and folders in the given folders
-        that are omitted, by name, or by path if they have a `/`. `delegates` call the assistant or
+        that are omitted, by name, or by path if they have a `/`. `uploaded`: clients have sent the
+        files, in folders that are not kept. `delegates` call the assistant or
         the tool that extracts entities, if the collection has one. Raises UsageError, ConfigError
         and StorageError; the report has the errors of single files."""
         from groundhook.handlers.kb.ingest.add import AddRequest, Ingestion
@@ -166,7 +168,14 @@ class KnowledgeBase(KBHandler):
             readers=self._readers,
             reader_environment=self._reader_environment,
         )
-        request = AddRequest(paths=paths, tenant=tenant, feed=feed, prune=prune, exclude=exclude)
+        request = AddRequest(
+            paths=paths,
+            tenant=tenant,
+            feed=feed,
+            prune=prune,
+            exclude=exclude,
+            uploaded=uploaded,
+        )
         report = await ingestion.add(
             spec, embedder, self._settings(spec, embedder), request, progress
         )

@@ -188,3 +188,27 @@ async def test_a_feed_does_not_replace_the_document_of_a_file(opens: Opens, fold
     assert str(folder / "en/returns.md") in failed[0]
     assert "give it another id" in failed[0]
     assert "standard input" in failed[1]
+
+
+async def test_an_upload_replaces_an_upload_of_its_name_and_no_other_document(
+    opens: Opens, folder: Path
+) -> None:
+    async with opens() as kb:
+        added = [await kb.add("docs", [folder / "de"], uploaded=True, prune=False)]
+        (folder / "other/de/sent.md").write_text("# Sent\n\nOnce.")
+        added += [await kb.add("docs", [folder / "other/de"], uploaded=True, prune=False)]
+        assert await stored(kb) == {"returns.md": "Retours", "sent.md": "Sent"}
+        beside = await kb.add("docs", [folder / "en"])
+        assert await stored(kb) == {
+            "returns.md": "Retours",
+            "sent.md": "Sent",
+            "en/returns.md": "Returns",
+        }
+        await kb.remove("docs", ["returns.md"])
+        await kb.add("docs", [folder / "de/returns.md"])
+        refused = await kb.add("docs", [folder / "other/de"], uploaded=True, prune=False)
+    assert [each.counts for each in added] == [{"added": 1}, {"replaced": 1, "added": 1}]
+    assert beside.counts == {"added": 1}
+    [error] = [each.error for each in refused.files if each.outcome == "failed"]
+    assert "under another name" in error
+    assert str(folder) not in error

@@ -134,13 +134,15 @@ def _files_of_rows(inputs: Inputs) -> list[str]:
 class AddRequest:
     """What to add. `feed` has rows as JSON. `prune`: True removes documents that came from these
     folders and files and no longer exist there, False keeps them, None removes them unless none of
-    a folder's documents is left. `exclude` are patterns of files and folders to omit."""
+    a folder's documents is left. `exclude` are patterns of files and folders to omit.
+    `uploaded`: clients have sent the files, which are not kept where they are."""
 
     paths: Sequence[Path]
     tenant: str = ""
     feed: BinaryIO | None = None
     prune: bool | None = None
     exclude: Sequence[str] = ()
+    uploaded: bool = False
 
 
 class Ingestion:
@@ -182,6 +184,8 @@ class Ingestion:
                 exclude=request.exclude,
             )
         )
+        if request.uploaded:
+            inputs = inputs.as_uploaded()
         columns = Columns(spec.rows, apart=[spec.tenant_field] if spec.tenant_field else [])
         put = partial(self._store.put, spec.id, settings, reserve_bytes=self._reserve_bytes)
         async with open_readers(self._reader_environment) as pool:

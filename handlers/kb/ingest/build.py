@@ -273,8 +273,10 @@ class DocumentBuilder:
 
 
 def address(item: PlannedDocument) -> str:
-    """Return the `file:` address of a document that has no address of its own; "" for a feed."""
-    return "" if item.file.source == FEED else make_absolute(item.file.path).as_uri()
+    """Return the `file:` address of a document that has no address of its own; "" for a feed and
+    for a file that is not kept."""
+    gone = item.file.uploaded or item.file.source == FEED
+    return "" if gone else make_absolute(item.file.path).as_uri()
 
 
 def _catch(

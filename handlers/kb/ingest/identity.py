@@ -12,7 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from groundhook.core.errors import IngestError
-from groundhook.handlers.kb.ingest.sources import FEED, FEED_NAME, PlannedDocument, same_file
+from groundhook.handlers.kb.ingest.sources import (
+    FEED,
+    FEED_NAME,
+    UPLOAD,
+    PlannedDocument,
+    same_file,
+)
 from groundhook.handlers.kb.store.port import DocumentRecord
 
 
@@ -67,7 +73,7 @@ def moved_notes(chosen: Collection[Chosen]) -> list[str]:
 
 def _is_gone(source: str) -> bool:
     """Return whether a stored source no longer exists; one that cannot be seen is not gone."""
-    if source == FEED:
+    if source in (FEED, UPLOAD):
         return False
     try:
         os.stat(source)  # noqa: PTH116
@@ -79,11 +85,15 @@ def _is_gone(source: str) -> bool:
 
 
 def _refusal(item: PlannedDocument, owners: Mapping[str, str]) -> IngestError:
+    if item.file.uploaded:  # the client may not know the files of this machine
+        return IngestError(
+            f"{item.document!r} was not added: a document that was not uploaded has this id (send"
+            " the file under another name, or first remove that document)"
+        )
     shown = item.document if item.row else str(item.file.path)
     ids = _listed([*owners])
-    files = _listed(
-        [FEED_NAME if each == FEED else each for each in dict.fromkeys(owners.values())]
-    )
+    names = {FEED: FEED_NAME, UPLOAD: "an upload"}
+    files = _listed([names.get(each, each) for each in dict.fromkeys(owners.values())])
     what = "is the id of a document" if len(owners) == 1 else "are the ids of documents"
     advice = (
         "give it another id"

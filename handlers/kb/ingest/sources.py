@@ -33,6 +33,7 @@ from groundhook.handlers.kb.reading.readers import READERS
 from groundhook.handlers.kb.reading.rows import FileRow, feed_rows, file_rows, has_rows
 
 FEED = "-"  # in place of a path
+UPLOAD = "upload:"  # source of the documents that clients have sent, whose files are not kept
 FEED_NAME = "standard input"
 MOST_UNREAD = 3  # files without a reader that the report names
 _MOST_DOCUMENTS, _MOST_BYTES = 32, 128 << 10  # documents, and bytes, that one `take` returns
@@ -43,7 +44,7 @@ class File:
     """A file that is one document, or many (`rows`). `index` is its position among all files,
     `document` the id for it if it is new, and `other` its other name ("": none), which is its id
     if it was stored with it, and may become so if it is `other_free`. `size` is in bytes, 0 if
-    unknown."""
+    unknown. `uploaded`: a client has sent it."""
 
     index: int
     path: Path
@@ -52,6 +53,7 @@ class File:
     error: str = ""
     other: str = ""
     other_free: bool = False
+    uploaded: bool = False
 
     @property
     def rows(self) -> bool:
@@ -60,6 +62,8 @@ class File:
     @property
     def source(self) -> str:
         """The source that its documents are stored with."""
+        if self.uploaded:
+            return UPLOAD
         return FEED if self.document == FEED else str(make_absolute(self.path))
 
 
@@ -88,6 +92,12 @@ class Inputs:
     unread: tuple[str, ...] = ()
     closed: tuple[Path, ...] = ()
     linked: tuple[str, ...] = ()
+
+    def as_uploaded(self) -> Inputs:
+        """Return the files as those that a client has sent in a folder that is not kept: their only
+        name is the path below it."""
+        files = (replace(file, other="", other_free=False, uploaded=True) for file in self.files)
+        return replace(self, files=tuple(files))
 
 
 def find_inputs(

@@ -305,6 +305,7 @@ async def _added(
                     [Path(folder.name)],
                     tenant=tenant or "",
                     prune=False,
+                    uploaded=True,
                     progress=progress,
                     delegates=host.delegates(),
                 )
@@ -323,11 +324,12 @@ async def _added(
             await sending.send({"type": "done", "counts": dict(report.counts), "unread": unread})
 
     try:
-        yield line({"type": "received", "files": list(names)})
-        async with anyio.create_task_group() as tasks, receiving:
-            tasks.start_soon(work)
-            async for each in receiving:
-                yield line(each)
+        with call.stream():
+            yield line({"type": "received", "files": list(names)})
+            async with anyio.create_task_group() as tasks, receiving:
+                tasks.start_soon(work)
+                async for each in receiving:
+                    yield line(each)
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(folder.cleanup)
