@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -186,6 +186,10 @@ class Call:
         """Raise Refused when there are too many open streams for one more of this caller."""
         self.serving.limits.admit_stream(*self._counted)
 
+    def stream(self) -> AbstractContextManager[None]:
+        """Count an open stream of this caller while the block runs."""
+        return self.serving.limits.stream(*self._counted)
+
     @property
     def public_url(self) -> str:
         """The address of the server, as this client reaches it."""
@@ -236,7 +240,7 @@ class Call:
         stream."""
         with (
             running.reader(after, self.serving.turns.on_last_reader_gone) as reader,
-            self.serving.limits.stream(*self._counted),
+            self.stream(),
         ):
             yield reader
 

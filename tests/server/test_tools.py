@@ -125,7 +125,8 @@ def test_a_tool_whose_client_leaves_is_stopped(serve: Serve, accept: str) -> Non
         "assistants/waiting/src/tools.ts": waits,
     }
     calls = 'groundhook_requests_total{method="POST",route="/api/tools/{tool}",status='
-    with serve(files) as served, served.client(accept=accept) as client:
+    limits = {"streams_at_once": 1, "turns_at_once": 1}
+    with serve(files, limits=limits) as served, served.client(accept=accept) as client:
         # Nothing of the answer has come by then: the tool needs longer.
         with pytest.raises(httpx.ReadTimeout):
             client.post(
@@ -138,6 +139,12 @@ def test_a_tool_whose_client_leaves_is_stopped(serve: Serve, accept: str) -> Non
         while calls not in (figures := client.get("/metrics").text):
             pass
         assert f'{calls}"{204 if accept == "application/json" else 200}"}}' in figures
+        if accept == "text/event-stream":  # and one that does not leave has an open stream
+            waits = "/api/tools/waits?assistant=waiting"
+            with client.stream("POST", waits, json={}) as answer:
+                assert answer.status_code == 200
+                assert client.post(waits, json={}).status_code == 429
+                assert client.post("/mcp", json={}).status_code == 429
 
 
 @asynccontextmanager

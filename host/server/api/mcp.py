@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.http import CALLER
@@ -34,9 +34,16 @@ async def endpoint(call: Call) -> ASGIApp:
         admit=partial(_admitted, call),
         count=partial(serving.limits.count, "turns", call.caller.owner),
     )
+    call.admit_stream()
     body = await read_body(call.request, serving.settings.limits)
     check_values(body)
-    return serving.mcp.with_body(body)
+    answering = serving.mcp.with_body(body)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        with call.stream():
+            await answering(scope, receive, send)
+
+    return app
 
 
 @asynccontextmanager

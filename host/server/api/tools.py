@@ -53,13 +53,15 @@ async def call_tool(call: Call) -> Response:
         raise UsageError("the body must be the tool's arguments, a JSON object")
     name = call.request.path_params["tool"]
     host = call.serving.host
+    call.admit_stream()
     await call.serving.limits.count("turns", call.caller.owner)
     if "text/event-stream" in call.request.headers.get("accept", ""):
         return StreamingResponse(
             _stream_call(call, name, arguments, assistant), media_type="text/event-stream"
         )
     run = partial(host.tool, name, arguments, identity=call.caller.identity, assistant=assistant)
-    outcome = await call.unless_left(run)
+    with call.stream():
+        outcome = await call.unless_left(run)
     if outcome is None:
         return Response(status_code=204)  # the client has left; nobody reads this
     return Response(
@@ -88,10 +90,11 @@ async def _stream_call(
             )
             await sending.send(_encode_event("tool_result", _answer_for(call, outcome)))
 
-    async with anyio.create_task_group() as tasks, receiving:
-        tasks.start_soon(run_call)
-        async for part in receiving:
-            yield part
+    with call.stream():
+        async with anyio.create_task_group() as tasks, receiving:
+            tasks.start_soon(run_call)
+            async for part in receiving:
+                yield part
 
 
 def _encode_event(name: str, data: Any) -> bytes:

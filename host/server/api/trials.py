@@ -180,11 +180,12 @@ async def _answers(
                     {"type": "error", "code": problem.code, "detail": problem.detail}
                 )
 
-    yield line(head)
-    async with anyio.create_task_group() as tasks, receiving:
-        tasks.start_soon(work)
-        async for each in receiving:
-            yield line(each)
+    with call.stream():
+        yield line(head)
+        async with anyio.create_task_group() as tasks, receiving:
+            tasks.start_soon(work)
+            async for each in receiving:
+                yield line(each)
 
 
 async def _shown(call: Call, side: Side, outcome: Outcome, *, brief: bool) -> dict[str, Any]:
