@@ -19,10 +19,24 @@ NOBODY = (
     "undefined",
     "null",
     "(null)",
+    "NULL",
     "{http.auth.user.id}",
+    "$remote_user",
+    "$(user)",
+    "%USER%",
+    "<user>",
+    "%s",
 )
 WRONG = ("", " ", "ada bell", "a\nb", "a\0b", "a\u200bb", "a\u202eb", "a" * 257, *NOBODY)
-RIGHT = ("ada", "{3f2504e0-4f89-11d3-9a0c-0305e82c3301}", "auth0|7", "ada@acme.example", "a:b")
+RIGHT = (
+    "ada",
+    "{3f2504e0-4f89-11d3-9a0c-0305e82c3301}",
+    "auth0|7",
+    "ada@acme.example",
+    "a:b",
+    "50%",
+    "a$b",
+)
 KEYS = [
     {"name": "plain", "key": READER, "acts_for": True},
     {"name": "signed", "key": OTHER, "acts_for": True, "jwt_secret": SECRET},

@@ -13,10 +13,15 @@ from groundhook.host.server.problems import Refused
 
 LONGEST = 256
 # `{{USER}}`, `${USER}` and `%{USER}` of templates, `{http.auth.user.id}` of Caddy. Braces alone may
-# be a part of an id: `{3f2504e0-4f89-11d3-9a0c-0305e82c3301}`.
-_PLACEHOLDER = re.compile(r"\{\{|[$%]\{|\{[a-z_][a-z0-9_.]*\}", re.IGNORECASE)
-# What languages and proxies write for a value that is not there.
-_NOTHING = frozenset({"undefined", "null", "(null)", "None", "nil", "NaN"})
+# be a part of an id: `{3f2504e0-4f89-11d3-9a0c-0305e82c3301}`. As a whole id also `$USER`,
+# `$(user)`, `%USER%`, `<user>` and `%s`.
+_PLACEHOLDER = re.compile(
+    r"\{\{|[$%#]\{|\{[a-z_][a-z0-9_.]*\}"
+    r"|^(?:\$[a-z_]\w*+|\$\([\w.]++\)|%\w++%|<[a-z_][\w.]*+>|%[sd])$",
+    re.IGNORECASE | re.ASCII,
+)
+# What languages and proxies write for a value that is not there, in upper or lower case.
+_NOTHING = frozenset({"undefined", "null", "(null)", "none", "(none)", "nil", "nan"})
 
 
 def person(text: str, where: str) -> str:
@@ -48,7 +53,7 @@ def _checked(text: str, where: str) -> str:
         raise _refused(where, f"must have 1 to {LONGEST} characters")
     if not text.isprintable():
         raise _refused(where, "has a character that no reader sees")
-    if text in _NOTHING or _PLACEHOLDER.search(text):
+    if text.lower() in _NOTHING or _PLACEHOLDER.search(text):
         raise _refused(
             where,
             "is a placeholder without its value",
