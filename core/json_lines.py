@@ -31,11 +31,16 @@ def line_bytes(value: BaseModel | Mapping[str, Any]) -> bytes:
         return line(value).encode()
     if written.isascii():
         return written + b"\n"
-    return _one_line(written).encode()
+    return f"{_one_line(written)}\n".encode()
 
 
 def line(value: BaseModel | Mapping[str, Any]) -> str:
     """Return the value as one line of JSON with its line feed. Does not raise for any content."""
+    return as_json(value) + "\n"
+
+
+def as_json(value: Any) -> str:
+    """Return the value as JSON on one line, without a line feed. Does not raise for any content."""
     try:
         written = to_json(value, fallback=str, inf_nan_mode="null")
     except (PydanticSerializationError, RecursionError):
@@ -48,7 +53,7 @@ def _one_line(json: bytes) -> str:
     # `str.translate` takes a hundred times as long for text that is not ASCII.
     for sign, escaped in _LINE_ENDS.items():
         text = text.replace(sign, escaped)
-    return text + "\n"
+    return text
 
 
 def _make_writable(value: Any, inside: tuple[int, ...]) -> Any:

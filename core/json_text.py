@@ -68,7 +68,8 @@ def read_json(
         raise NotJson("it is not UTF-8") from None
     except json.JSONDecodeError as exc:
         line = "" if exc.lineno == 1 else f"line {exc.lineno}, "
-        raise NotJson(f"{exc.msg} at {line}column {exc.colno}", exc.pos) from None
+        message = exc.msg.removesuffix(" at")  # of some messages, which expect the place
+        raise NotJson(f"{message} at {line}column {exc.colno}", exc.pos) from None
     except ValueError as exc:
         raise NotJson(_reworded(exc)) from None
     # Few texts have so many brackets, and counting them is quicker than walking the value.
@@ -85,7 +86,7 @@ def read_json_at(text: str, start: int, *, nan: bool = False) -> tuple[Any, int]
     except RecursionError:
         raise NestedTooDeeply(DEEPEST) from None
     except json.JSONDecodeError as exc:
-        raise NotJson(exc.msg, exc.pos) from None
+        raise NotJson(exc.msg.removesuffix(" at"), exc.pos) from None
     except ValueError as exc:
         raise NotJson(_reworded(exc), start) from None
     if is_deeper(value):

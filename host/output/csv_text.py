@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
+
+from groundhook.core.json_lines import as_json
 
 _NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?")
 # Also the wide forms, which some spreadsheets read as the narrow ones.
@@ -35,7 +36,7 @@ def cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else as_json(value)
     text = text.replace("\0", "\ufffd")
     # A spreadsheet ignores blanks in front of a sign.
     first = text.lstrip(" ")[:1]

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from groundhook.core.errors import NotPermitted, SourceNotConfigured, UnknownName
+from groundhook.core.json_lines import as_json
 from groundhook.core.ports import Scope
 from groundhook.core.settings import Settings
 from groundhook.core.types.model_spec import ModelSpec, fill_title
@@ -76,7 +77,9 @@ def record_title(spec: ModelSpec, record: dict[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return as_json(value) if isinstance(value, (dict, list)) else str(value)
 
 
 def _key(spec: ModelSpec, text: str) -> Any:

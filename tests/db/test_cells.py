@@ -43,6 +43,7 @@ def field(kind: ColumnKind = "number", **format: Any) -> Field:
         (True, None, "yes"),
         (None, field(currency="EUR"), ""),
         (float("nan"), None, "None"),
+        ({"a": [1, None, float("inf")], "é": "x"}, field("json"), '{"a":[1,null,null],"é":"x"}'),
         ("many", field(currency="EUR"), "many"),
     ],
 )

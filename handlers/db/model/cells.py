@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
+from groundhook.core.json_lines import as_json
 from groundhook.core.types.model_spec import ColumnFormat
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field
@@ -38,7 +39,7 @@ def written(
     number = _decimal(value) if is_number else None
     if number is not None:
         return _number(number, form, average=average)
-    text = str(value)
+    text = as_json(value) if isinstance(value, (dict, list)) else str(value)
     if of is not None and of.kind in ("date", "moment"):
         text = _date(text, form, timed=timed)
     elif of is None:
