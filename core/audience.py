@@ -1,7 +1,8 @@
 """Reduces the events of a turn to what readers outside may see. Pure.
 
 An assistant's trace, warnings, error files, hints and local paths are for its authors. Readers
-see that something failed, never where, why or by which service.
+see that something failed, never where, why or by which service, and which parts of their message
+were not read.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def for_readers(event: Event) -> Event | None:
     """Return the event as a reader outside may see it; None for an event for authors alone."""
     match event:
         case Trace() | Warned():
-            return None
+            return _not_read(event)
         case Failed():
             message = SENTENCES.get(event.code, TURN_FAILED)
             if event.code == ContractBroken.code:  # what the client demanded, and its own answer
@@ -91,6 +92,15 @@ def for_readers(event: Event) -> Event | None:
             return without_journal(event)
         case _:
             assert_never(event)
+
+
+def _not_read(event: Trace | Warned) -> Warned | None:
+    """Return the warning about a part of the reader's message, or of the answer of a tool, that
+    nobody read; other warnings are for authors."""
+    if isinstance(event, Warned) and event.code == "part_not_read":
+        bare = Warned(code=event.code, message=event.message)
+        return bare.stamped(event.turn_id, event.at_ms)
+    return None
 
 
 def without_journal(event: Event) -> Event:

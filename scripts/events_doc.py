@@ -64,7 +64,8 @@ result of `groundhook.for_readers(event)`: None, or the event without the parts 
 
 | event | for readers outside |
 |---|---|
-| `trace`, `warning` | never |
+| `trace` | never |
+| `warning` | only `part_not_read`, without its hint: what was not read of a message or a result |
 | `error` | `code` and a sentence for the code; no `file`, `line`, `column`, `hint` |
 | `search_complete` | `error` is `not permitted`, `stopped` or `the search failed`; no `provider` |
 | `tool_result` | `error` is `the tool failed`; `result` stays |

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from groundhook.core.ports import Delta, Finished, ReasoningDelta, TextDelta, ToolDelta
+from groundhook.core.ports import Delta, Finished, Notice, ReasoningDelta, TextDelta, ToolDelta
 from groundhook.core.types.turn import Usage
 
 REASONING = ("reasoning_content", "reasoning")  # endpoints name it differently
@@ -101,6 +101,7 @@ class ChunkReader:
         self.started = False
         self.begun = False
         self.progress = ""  # of reading the prompt, in words
+        self._refused = False
         self._reason = ""
         self._model = ""
         self._usage = Usage()
@@ -155,11 +156,22 @@ class ChunkReader:
                 yield ReasoningDelta(thought)
                 break
         for part in delta.content or ():
-            yield from _read_part(part)
+            if part.get("type") == "refusal" and isinstance(said := part.get("refusal"), str):
+                yield from self._read_refusal(said)
+            else:
+                yield from _read_part(part)
         if delta.refusal:
-            yield TextDelta(delta.refusal)
+            yield from self._read_refusal(delta.refusal)
         for call in delta.tool_calls or ():
             yield self._read_call(call)
+
+    def _read_refusal(self, said: str) -> Iterator[Delta]:
+        """Yield the text of a refusal, which is the answer, with a warning before it."""
+        if said and not self._refused:
+            self._refused = True
+            yield Notice("answer_refused", "the model refused to answer; the answer has its words")
+        if said:
+            yield TextDelta(said)
 
     def _read_call(self, call: _Call) -> ToolDelta:
         id, function = call.id or "", call.function or _Function()
@@ -201,7 +213,7 @@ def _read_part(part: Mapping[str, Any]) -> Iterator[Delta]:
         if text := "".join(each for each in made if isinstance(each, str)):
             yield ReasoningDelta(text)
     else:
-        said = part.get("text") or part.get("refusal")
+        said = part.get("text")
         if isinstance(said, str) and said:
             yield TextDelta(said)
 

@@ -57,7 +57,7 @@ def notices(
     name: str,
     reads: _Reads,
     *,
-    hint: str = "capabilities of the connector says what its model reads",
+    hint: str = "capabilities of connector {name!r} says what its model reads",
 ) -> Iterator[Notice]:
     """Yield a warning for each part of the last user message that the model does not read."""
     last = next((each for each in reversed(messages) if each.role == "user"), None)
@@ -66,8 +66,8 @@ def notices(
         if part.get("type") != "data" and not reads(part):
             yield Notice(
                 "part_not_read",
-                f"model {name!r} does not read a part of the message: {_describe(part)}",
-                hint=hint,
+                f"a part of the message was not read: {_describe(part)}",
+                hint=hint.format(name=name),
             )
 
 

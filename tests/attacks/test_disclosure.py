@@ -147,6 +147,8 @@ def test_a_stranger_is_shown_nothing_that_is_for_authors() -> None:
     shown = [event for each in events if (event := for_readers(each)) is not None]
     assert [event.type for event in shown] == [event.type for event in events[2:]]
     assert secret not in "".join(event.model_dump_json() for event in shown)
+    unread = Warned(code="part_not_read", message="file a.zip", file=secret, hint=secret)
+    assert for_readers(unread) == Warned(code="part_not_read", message="file a.zip")
     assert for_readers(Failed(code="hook_threw", message="x", turn_id="t", at_ms=7)) == Failed(
         code="hook_threw", message="the answer could not be completed", turn_id="t", at_ms=7
     )
@@ -175,4 +177,4 @@ async def test_a_stranger_still_gets_the_whole_answer(make_app: MakeApp) -> None
         event for event in shown if event.type == "text"
     ]
     assert "index.js" not in "".join(event.model_dump_json() for event in shown)
-    assert len(get_args(get_args(Event)[0])) == 18  # a new event needs its rule
+    assert len(get_args(get_args(Event)[0])) == 19  # a new event needs its rule

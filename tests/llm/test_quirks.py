@@ -322,6 +322,14 @@ async def test_an_error_in_the_place_of_an_answer_has_the_words_of_the_endpoint(
     assert words in str(caught.value)
 
 
+async def test_a_refusal_is_a_warning_as_well(server: Loopback) -> None:
+    pieces = [chunk({"refusal": "I cannot "}), chunk({"refusal": "help."})]
+    asked = connector(server, "openai", Sse([*pieces, *STOP]))
+    async with answering(asked, CALL) as deltas:
+        noticed = [delta.code async for delta in deltas if isinstance(delta, Notice)]
+    assert noticed == ["answer_refused"]
+
+
 async def test_thinking_whose_beginning_is_in_the_template_is_no_answer_with_the_option(
     server: Loopback,
 ) -> None:

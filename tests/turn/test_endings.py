@@ -154,7 +154,7 @@ WITH_FILE: list[dict[str, Any]] = [
     ("connector", "capabilities", "hint"),
     [
         ("extractive", {}, "quotes sources and reads text alone"),
-        ("scripted", {}, "capabilities of the connector"),
+        ("scripted", {}, "capabilities of connector 'mine'"),
         ("scripted", {"files": True}, ""),
     ],
 )

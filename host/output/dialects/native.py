@@ -53,7 +53,9 @@ class Answer(Value):
     )
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default={}, description="Milliseconds")
-    warnings: tuple[Warned, ...] = Field(default=(), description="For authors")
+    warnings: tuple[Warned, ...] = Field(
+        default=(), description="For authors; for all readers those of parts that were not read"
+    )
     error: Failed | None = Field(default=None, description="The first error of the turn")
 
 

@@ -77,7 +77,7 @@ export class AnswerView {
     this.#draw(this.lanes, [turn.searches, turn.state, turn.blocks.length > 0], () => this.#lanes());
     this.#draw(this.before, [turn.reasoning.length, turn.tools, turn.messages], () => this.#before());
     this.#prose();
-    this.#draw(this.after, [turn.troubles, turn.state, turn.end?.finish_reason, turn.searches.map((each) => [each.readings, each.tables]), turn.pending, this.owner.last(turn), busy], () => this.#after());
+    this.#draw(this.after, [turn.troubles, turn.warnings, turn.state, turn.end?.finish_reason, turn.searches.map((each) => [each.readings, each.tables]), turn.pending, this.owner.last(turn), busy], () => this.#after());
     this.#draw(this.foot, [turn.state, turn.end?.timings, turn.messageId, turn.siblings, turn.feedback, busy], () => this.#foot());
   }
 
@@ -201,6 +201,9 @@ export class AnswerView {
           each.file && h("p", { class: "note" }, `${each.file}${each.line ? `:${each.line}` : ""}`),
         ),
       ),
+      ...turn.warnings
+        .filter((each) => each.code === "part_not_read")
+        .map((each) => h("p", { class: "note", dir: "auto" }, sentence(each.message))),
       stopped && h("p", { class: "note" }, t("Stopped.")),
       broken && !turn.troubles.length && h("p", { class: "trouble", role: "alert" }, t("The answer broke off; this is what had come.")),
       turn.end?.finish_reason === "length" && h("p", { class: "note" }, t("The answer reached its limit of length.")),
