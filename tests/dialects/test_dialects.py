@@ -40,6 +40,7 @@ from groundhook.host.output.dialects.openwebui import answer_task, task_of
 from groundhook.host.output.dialects.places import address
 from groundhook.host.output.dialects.responses import Responses
 from groundhook.host.output.dialects.ui_stream import UIStream
+from groundhook.host.server.api.conversation import ReadConversation
 from tests.dialects.logs import HIDDEN, ITEMS, LOGS
 
 PUBLIC = "https://tea.example"
@@ -346,6 +347,20 @@ def test_the_readings_of_a_question_are_named_behind_the_answer() -> None:
     pieces = run(chat(), seen(events))
     assert completion(pieces)["groundhook"] == asked
     assert [piece.data["groundhook"] for piece in pieces if "groundhook" in piece.data] == [asked]
+
+
+def test_a_list_of_attached_files_of_open_webui_is_no_part_of_the_question() -> None:
+    files = '<attached_files>\n<file type="image" id="f1" name="s.png"/>\n</attached_files>\n\n'
+    contents: list[Any] = [
+        f"{files}What is a hook?",
+        [{"type": "text", "text": files}, {"type": "text", "text": "What is a hook?"}],
+    ]
+    for content in contents:
+        asked = [{"role": "user", "content": content}]
+        read = ReadConversation.of(asked, "user", openwebui=True)
+        assert read.messages[0].text == "What is a hook?"
+        other = ReadConversation.of(asked, "user")  # a person may write one to any other client
+        assert "attached_files" in other.messages[0].text
 
 
 def test_statuses_count_what_the_model_was_given_and_a_failure_is_one() -> None:

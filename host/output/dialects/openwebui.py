@@ -21,6 +21,7 @@ from groundhook.core.types.events import (
 from groundhook.core.types.search import PLACES, Item
 
 _TASK = "### Task:"
+_ATTACHED = ("<attached_files>\n", "\n</attached_files>\n\n")
 _FIRST_QUESTION = re.compile(r"^[^\S\n]*+USER:\s*+(\S.*)$", re.MULTILINE)
 LONGEST_TITLE = 60
 
@@ -89,6 +90,15 @@ def source(item: Item, name: str, url: str) -> dict[str, Any]:
             "distances": [item.score],
         },
     }
+
+
+def without_attached(text: str) -> str:
+    """Return a question without the list of attached files that Open WebUI writes before it: ids
+    for tools of its own, which would be searched for."""
+    if not text.startswith(_ATTACHED[0]):
+        return text
+    _, end, question = text.partition(_ATTACHED[1])
+    return question.lstrip() if end else text
 
 
 def task_of(text: str, header: str) -> Task | None:

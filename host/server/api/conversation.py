@@ -9,6 +9,7 @@ from typing import Any
 from groundhook.core.errors import NotSupported, UsageError
 from groundhook.core.types.turn import Message
 from groundhook.host.output.dialects.literal import without_citations
+from groundhook.host.output.dialects.openwebui import without_attached
 from groundhook.host.server import request_body
 from groundhook.host.server.problems import WrongRequest
 
@@ -27,14 +28,19 @@ class ReadConversation:
 
     @staticmethod
     def of(
-        given: Sequence[Mapping[str, Any]], system: str, *, hears: bool = False
+        given: Sequence[Mapping[str, Any]],
+        system: str,
+        *,
+        hears: bool = False,
+        openwebui: bool = False,
     ) -> ReadConversation:
         """Return the conversation of a request. A client's system message becomes the user's,
         unless the settings allow it, because it would outrank the assistant's prompts. Audio is
-        refused unless a model `hears` it. Raises UsageError, NotSupported."""
+        refused unless a model `hears` it. Of `openwebui` the list of attached files is left out.
+        Raises UsageError, NotSupported."""
         made = ReadConversation(hears=hears)
         for n, each in enumerate(given):
-            made._add(each, f"messages[{n}]", system)
+            made._add(_without_attached(each) if openwebui else each, f"messages[{n}]", system)
         made._require_results()
         return made
 
@@ -102,6 +108,21 @@ class ReadConversation:
         if self._open:
             path = next(iter(self._open.values()))
             raise WrongRequest(f"{path}: its result does not follow, a message of the role 'tool'")
+
+
+def _without_attached(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    content: Any = message.get("content")
+    if message.get("role") != "user":
+        return message
+    if isinstance(content, str):
+        return {**message, "content": without_attached(content)}
+    first = content[0] if isinstance(content, list) and content else None
+    # Beside pictures the list is a part of its own.
+    if isinstance(first, Mapping) and isinstance(first.get("text"), str):
+        text = without_attached(first["text"])
+        rest = [*([{**first, "text": text}] if text else []), *content[1:]]
+        return {**message, "content": rest}
+    return message
 
 
 def _refuse_audio(content: Any, where: str) -> None:

@@ -160,7 +160,9 @@ async def chat_completions(call: Call) -> ASGIApp:
         form_path="response_format",
     )
     hears = _hears(call, package.id)
-    read = ReadConversation.of(wanted.messages, settings.openai.system, hears=hears)
+    read = ReadConversation.of(
+        wanted.messages, settings.openai.system, hears=hears, openwebui=_is_openwebui(call)
+    )
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
