@@ -80,6 +80,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "digits": ("9" * 5000, "a number has too many digits"),
     "not a number": ('{"a": NaN}', "NaN is not a JSON number"),
     "cut": ('{"a": ', "Expecting value at column 7"),
+    "cut in a text": ('{"a": "b', "Unterminated string starting at column 7"),
     "of two lines": ('{"a":\n 1,}', "at line 2, column 4"),
     "bytes": (b'"\xff"', "not UTF-8"),
     "nothing": ("", "Expecting value"),

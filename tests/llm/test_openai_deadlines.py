@@ -32,7 +32,7 @@ async def test_the_first_token_has_a_deadline_of_its_own_and_is_not_waited_for_a
     _, error = await ask_until_it_fails(slow, ModelStalled)
     assert "no token within 0.2 s" in error.message
     assert "options.first_token_timeout" in error.hint
-    assert len(server.requests) == 1
+    assert len(server.requests) <= 1  # none where connecting took the whole time
 
 
 async def test_an_opening_without_a_token_is_still_waited_for_as_the_first(
@@ -50,9 +50,10 @@ async def test_thoughts_are_tokens_and_what_follows_has_the_deadline_between_tok
 ) -> None:
     server.on(PATH, Sse([chunk({"reasoning_content": "Hm."})], then="hang"))
     _, error = await ask_until_it_fails(
-        spec(server, first_token_timeout=60, timeout=0.2), ModelStalled
+        spec(server, first_token_timeout=60, timeout=1),
+        ModelStalled,  # connecting has it as well
     )
-    assert "no further token within 0.2 s" in error.message
+    assert "no further token within 1 s" in error.message
     assert "options.timeout" in error.hint
 
 
