@@ -8,9 +8,9 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,8 @@ from groundhook import open_host
 from groundhook.core.errors import SourceError, UnknownName
 from tests.loopback.ckan import Ckan, ckan, package
 from tests.loopback.server import Html
-from tests.parts.command import run_command
+from tests.parts.command import run_command, start_command
 from tests.tools.catalogue.conftest import NOW, MakeCatalogue, found
-
-GROUNDHOOK = (sys.executable, "-c", "from groundhook.host.cli.main import main; main()")
 
 
 @pytest.fixture
@@ -222,16 +220,18 @@ def change(portal: Ckan, chance: random.Random) -> None:
 def _synced_and_killed(app: Path, portal: Ckan, chance: random.Random, round: int) -> bool:
     """Run a sync that is killed after a page; return whether it was still running then."""
     at, wait = chance.randrange(1, 6), chance.choice([0, 0.005, 0.02, 0.06])
-    process = subprocess.Popen(
-        [*GROUNDHOOK, "tools", "sync", "--full", "--app", str(app)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+    process = start_command(
+        ["tools", "sync", "--full", "--app", str(app)], folder=app, environment={}
     )
 
-    def kill(page: int) -> None:
-        if page == at:
-            timer = threading.Timer(wait, os.kill, [process.pid, signal.SIGKILL])
-            timer.start()
+    def kill() -> None:
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.kill(process.pid, signal.SIGKILL)
 
-    portal.touched = kill
-    return process.wait(60) == -signal.SIGKILL
+    def touched(page: int) -> None:
+        if page == at:
+            threading.Timer(wait, kill).start()
+
+    portal.touched = touched
+    with process:
+        return process.wait(60) == -signal.SIGKILL
