@@ -12,8 +12,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import anyio
+from anyio import to_thread
 
 from groundhook.core.errors import (
     DelegateError,
@@ -47,6 +49,7 @@ from groundhook.handlers.web.providers.calls import ProviderCalls
 from groundhook.handlers.web.providers.choice import choose_provider
 from groundhook.handlers.web.urls import bare
 
+LONG = 1000  # characters of a question that is read in a thread: the longest one takes 100 ms
 MAX_RESULTS = 50  # largest limit that a delegate receives
 
 
@@ -102,9 +105,11 @@ async def search_words(question: str, scope: Scope) -> str:
             except DelegateError as exc:
                 node.fail(str(exc))
                 await scope.warn(exc.code, f"{exc}; the built-in keywords were used")
-        keywords = keywords or extract(
-            question, most=settings.max_keywords, language=settings.language
-        )
+        if not keywords:
+            read = partial(
+                extract, question, most=settings.max_keywords, language=settings.language
+            )
+            keywords = await to_thread.run_sync(read) if len(question) > LONG else read()
         node.data |= {
             "query": keywords.query,
             "keywords": list(keywords.phrases),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+from anyio import to_thread
 
 from groundhook.core.channel import Channel
 from groundhook.core.errors import ConfigError, HostError, SourceError, UsageError
@@ -426,14 +427,18 @@ class Host:
         from groundhook.host.check.check import check
         from groundhook.host.check.hook_diagnostics import hook_problems
 
-        found = check(
-            self.app,
-            assistant or "",
-            providers=self.plugins.web_providers.names(),
-            rerankers=self.plugins.rerankers.names(),
-            collection=self.kb.declaration_error,
-            web_problem=self.sources.web_problem,
-            toolkits=self.runtime.toolkits,
+        # In a thread: an app may have hundreds of models, and a server goes on meanwhile.
+        found = await to_thread.run_sync(
+            partial(
+                check,
+                self.app,
+                assistant or "",
+                providers=self.plugins.web_providers.names(),
+                rerankers=self.plugins.rerankers.names(),
+                collection=self.kb.declaration_error,
+                web_problem=self.sources.web_problem,
+                toolkits=self.runtime.toolkits,
+            )
         )
         ids = [assistant] if assistant else sorted(self.app.packages)
         outdated = [

@@ -178,8 +178,8 @@ def flat(text: str) -> str:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text as names are compared."""
-    return frozenset(map(_bare, _WORD.findall(flat(text))))
+    """Return the words of a text as names are compared; of a long one those of its beginning."""
+    return frozenset(map(_bare, set(_WORD.findall(flat(text[:LONGEST_SOURCE])))))
 
 
 def _numbers(text: str) -> Iterator[Fact]:

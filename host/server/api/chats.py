@@ -10,6 +10,7 @@ from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
+from anyio import to_thread
 from anyio.lowlevel import checkpoint
 from pydantic import Field
 from starlette.responses import Response
@@ -246,17 +247,19 @@ async def export_chat(call: Call) -> Response:
     if form not in ("json", "markdown"):
         raise UsageError("format must be 'json' or 'markdown'")
     chat, messages = await _read_branch(call, "")
-    if form == "json":
-        body = {**chat.model_dump(mode="json"), "messages": _render_messages(call, messages)}
-        return _download(f"{chat.id}.json", json.dumps(body, indent=1), "application/json")
-    audience = call.audience()
-    text = markdown.exported(
-        chat,
-        [as_seen_by(message, audience) for message in messages],
-        name=_assistant_name(call, chat.assistant_id),
-        public_url=call.public_url,
-    )
-    return _download(f"{chat.id}.md", text, "text/markdown")
+    audience, name = call.audience(), _assistant_name(call, chat.assistant_id)
+    public_url = call.public_url
+
+    def text() -> str:
+        if form == "json":
+            shown = _render_messages(call, messages)
+            return json.dumps({**chat.model_dump(mode="json"), "messages": shown}, indent=1)
+        seen = [as_seen_by(message, audience) for message in messages]
+        return markdown.exported(chat, seen, name=name, public_url=public_url)
+
+    # In a thread: a chat may have megabytes.
+    ending, media_type = ("json", "application/json") if form == "json" else ("md", "text/markdown")
+    return _download(f"{chat.id}.{ending}", await to_thread.run_sync(text), media_type)
 
 
 async def get_file(call: Call) -> Response:

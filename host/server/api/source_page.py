@@ -38,11 +38,11 @@ def document_page(title: str, passages: Sequence[ShownPassage], style: str) -> s
     passage of each page of a file is the target of `#page=`, the first cited one of `#cited`.
     `style` is the address of a style sheet."""
     title = clean(title)
-    pages = [each.page for each in passages]
+    firsts = {each.page: n for n, each in reversed(list(enumerate(passages)))}
     cited = next((n for n, each in enumerate(passages) if each.marked), -1)
     sections = []
     for at, each in enumerate(passages):
-        is_first = each.page and each.page not in pages[:at]
+        is_first = each.page and firsts[each.page] == at
         anchor = f' id="page={each.page}"' if is_first else ""
         shown = _html(each, title if at == 0 else "")
         target = '<a id="cited"></a>' if at == cited else ""

@@ -4,9 +4,8 @@ so a link gives no access. Programs get JSON, browsers a page without script."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from anyio import to_thread
@@ -50,42 +49,55 @@ async def document(call: Call) -> ASGIApp:
     start, end = _place(call, "start"), _place(call, "end")
     may_read(call, "kb", collection)
     items = await read_passages(call.serving.host, collection, id, call.caller.identity)
-    passages = [
-        {
-            "content": item.content,
-            "start": item.extent.start if item.extent else None,
-            "end": item.extent.end if item.extent else None,
-            "marked": _overlaps(item, start, end),
-            **({"page": page} if (page := page_of(item.url)) else {}),
-        }
-        for item in items
-    ]
     title = items[0].title if items else id
-    body: dict[str, Any] = {
-        "collection": collection,
-        "document": id,
-        "title": title,
-        "passages": passages,
-    }
-    if not call.wants_page:
-        if wants_blocks(call):
-            blocks = await _blocks(call, collection, items)
-            body["passages"] = [
-                {**each, "blocks": tree} for each, tree in zip(passages, blocks, strict=True)
-            ]
-        return _json(body)
-    style = address("source.css")
-    shown = [
-        ShownPassage(text=item.content, marked=_overlaps(item, start, end), page=page_of(item.url))
-        for item in items
-    ]
+    if call.wants_page:
+        return _html(await _page_of(call, collection, title, items, (start, end)))
+    blocks = await _blocks(call, collection, items) if wants_blocks(call) else None
+
+    def body() -> dict[str, Any]:
+        passages: list[dict[str, Any]] = [
+            {
+                "content": item.content,
+                "start": item.extent.start if item.extent else None,
+                "end": item.extent.end if item.extent else None,
+                "marked": _overlaps(item, start, end),
+                **({"page": page} if (page := page_of(item.url)) else {}),
+            }
+            for item in items
+        ]
+        for passage, tree in zip(passages, blocks or (), strict=False):
+            passage["blocks"] = tree
+        return {"collection": collection, "document": id, "title": title, "passages": passages}
+
+    return await _json(body)
+
+
+async def _page_of(
+    call: Call,
+    collection: str,
+    title: str,
+    items: Sequence[Item],
+    extent: tuple[int | None, int | None],
+) -> str:
+    """Return the page of a document; its text as it is written if no parser ends with it."""
+
+    def values() -> list[dict[str, Any]]:
+        return [
+            {
+                "text": item.content,
+                "marked": _overlaps(item, *extent),
+                "page": page_of(item.url),
+            }
+            for item in items
+        ]
+
+    shown, style = await to_thread.run_sync(values), address("source.css")
     try:
-        values = [asdict(each) for each in shown]
-        html = await call.serving.readers.call(page_of_values, title, values, style)
+        return str(await call.serving.readers.call(page_of_values, title, shown, style))
     except IngestError as exc:
         log.warning("a document of %r is shown as it is written: %s", collection, exc)
-        html = plain_page(title, shown, style)
-    return _html(html)
+        plain = [ShownPassage(**each) for each in shown]
+        return await to_thread.run_sync(plain_page, title, plain, style)
 
 
 async def record(call: Call) -> ASGIApp:
@@ -102,7 +114,7 @@ async def record(call: Call) -> ASGIApp:
     body: dict[str, Any] = {"model": model, "record_id": id, "record": found}
     if wants_blocks(call):
         body.update(title=title, fields=shown_fields(spec, found))
-    return _json(body)
+    return await _json(lambda: body)
 
 
 async def rows(call: Call) -> Response:
@@ -172,8 +184,10 @@ def _overlaps(item: Item, start: int | None, end: int | None) -> bool:
     return item.extent.start < end and start < item.extent.end
 
 
-def _json(value: Any) -> Response:
-    return Response(line(_clean_all(value)), media_type="application/json")
+async def _json(body: Callable[[], Any]) -> Response:
+    """Answer with what `body` returns. In a thread: a document may have thousands of passages."""
+    text = await to_thread.run_sync(lambda: line(_clean_all(body())))
+    return Response(text, media_type="application/json")
 
 
 def _clean_all(value: Any) -> Any:
