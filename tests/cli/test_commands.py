@@ -433,7 +433,8 @@ def test_a_folder_that_is_no_app_is_an_error_with_the_option_that_names_one(
     (tmp_path / "empty").mkdir()
     ran = groundhook("check", "--app", str(tmp_path / "empty"))
     assert ran.code == 1
-    assert "an app has a folder 'assistants' or 'agent'; --app names its folder)" in ran.err
+    assert "an app has a folder 'assistants' or 'agent'; --app names its folder, and" in ran.err
+    assert "`groundhook new` makes one)" in ran.err
 
 
 def test_db_import_makes_a_table_of_a_file_and_shows_the_types_of_its_columns(

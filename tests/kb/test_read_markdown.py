@@ -27,6 +27,8 @@ def markdown(text: str) -> Document:
         ("Fish &amp; chips &ndash; 5&nbsp;€ &unknown;", "Fish & chips – 5\u00a0€ &unknown;"),
         ("one\\\ntwo", "one\ntwo"),
         (r"\```js", r"\```js"),
+        ("With {pypi}`pip` and {ref}`this part <part>`.", "With pip and this part."),
+        ("`{ref}`x``, a{b}`c` and {not so}`d`", "`{ref}`x``, a{b}`c` and {not so}`d`"),
     ],
 )
 def test_a_character_that_is_escaped_stands_for_itself(written: str, read_as: str) -> None:

@@ -1,6 +1,7 @@
 """What a page shows of the blocks of Markdown: escaped characters as themselves, entities as their
-characters, no soft hyphens, links with the addresses that are defined elsewhere. Blocks are found
-first, since an escaped character is what keeps a line from being a list."""
+characters, no soft hyphens, roles of MyST as their texts, links with the addresses that are defined
+elsewhere. Blocks are found first, since an escaped character is what keeps a line from being a
+list."""
 
 from __future__ import annotations
 
@@ -13,9 +14,12 @@ from groundhook.core.types.documents import Block
 
 _FENCE = re.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(`{3,}|~{3,})")
 _LINE = re.compile(r"\S[^\n]*+")
+_TARGET = re.compile(r"(?<=\S)[ \t]{0,20}<[^<>]{1,300}+>$")
 _PIECE = re.compile(
+    # a role of MyST: "{ref}`title <target>`"
+    r"(?P<role>(?<![\w`])\{[A-Za-z][\w:.+-]{0,40}+\}`[~!]?(?P<said>[^`\n]{1,300}+)`(?!`))"
     # code and addresses are kept
-    r"(?P<kept>(?<!`)`(?!`)(?:[^`\n]|\n(?![ \t]*[\n*+>|-])){1,2000}+`(?!`)"
+    r"|(?P<kept>(?<!`)`(?!`)(?:[^`\n]|\n(?![ \t]*[\n*+>|-])){1,2000}+`(?!`)"
     r"|(?<!`)``(?!`)(?:[^`\n]|`(?!`)){1,2000}+``(?!`)"
     r"|<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+>"
     # no heading, and no code
@@ -83,6 +87,8 @@ def _written(piece: re.Match[str], kind: str, links: Mapping[str, str]) -> str:
     match piece.lastgroup:
         case "signs":  # a blank of another kind keeps the line from being a heading
             return f"{piece['before']}{piece['signs']}\u00a0"
+        case "role":
+            return _TARGET.sub("", piece["said"])
         case "char":
             return piece[0] if piece["char"] == "|" and kind == "table" else piece["char"]
         case "entity":
