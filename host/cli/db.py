@@ -23,7 +23,7 @@ engine")."""
 
 @click.group("db")
 def command() -> None:
-    """Create the models' tables, load their sample rows, and compare tables with models."""
+    """Import databases and files as models; create, load and compare the tables of models."""
 
 
 def _warn_of_unread_keys(host: Host, report: Report) -> None:

@@ -29,7 +29,8 @@ def add_option_to_search(event: SearchComplete) -> SearchComplete:
 def add_option(event: Failed | Warned) -> Failed | Warned:
     """Return the event with the option that corrects it."""
     if event.message.startswith(NO_APP):
-        return event.model_copy(update={"hint": f"{event.hint}; --app names its folder, and `groundhook new` makes one"})
+        more = "--app names its folder, and `groundhook new` makes one"
+        return event.model_copy(update={"hint": f"{event.hint}; {more}"})
     if event.code == "no_tenant":
         return event.model_copy(update={"hint": "give --tenant"})
     if option := _option(event.message):

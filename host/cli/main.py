@@ -34,7 +34,7 @@ COMMANDS = {
     ),
     "db": (
         "groundhook.host.cli.db",
-        "Create the models' tables, load sample rows, compare tables with models.",
+        "Import databases and files; create, load and compare tables of models.",
     ),
     "tools": (
         "groundhook.host.cli.tools",
