@@ -188,11 +188,9 @@ class StoredTurns:
         return await self.store.conversations.begin(owner, new)
 
     async def _end_unended(self, id: str) -> None:
-        """Store that a turn is over, so that its chat need not wait for the end of its lease.
-        Raises StorageError."""
-        owner, turn = self._unended[id]
-        ended = without_answer(turn, milliseconds(self.runtime().now))
-        await self.store.conversations.end(owner, ended)
+        """Store that a turn is over, with its text so far, so that its chat need not wait for the
+        end of its lease. Raises StorageError."""
+        await self._end_lost(*self._unended[id])
         self._unended.pop(id, None)
 
     async def forget(self, owner: ChatOwner, id: str) -> None:
