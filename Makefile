@@ -58,7 +58,7 @@ demo: $(if $(wildcard .venv/.installed),install,.venv/.demo)
 	@echo "Next: $(BIN)/groundhook serve prints the address of a page to chat on; $(BIN)/groundhook chat docs is a conversation here." >&2
 
 test: install
-	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST)
+	@$(BIN)/python -m pytest -n 3 --dist worksteal $(PYTEST)
 
 # The type checker brings a Node of 200 MB, so it is installed for this alone.
 # Tracing slows tests that measure time, so coverage is taken of the areas that measure none, and
