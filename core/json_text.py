@@ -22,7 +22,8 @@ MOST_VALUES = 20_000
 MOST_LISTS = 100_000
 # Commas of any text, one before each further value: half a million values take a tenth of a second.
 MOST_COMMAS = 500_000
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # or its beginning, where nothing ends it
+# A string, or its beginning where nothing ends it.
+_STRING = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"?', re.DOTALL)
 
 
 class NotJson(ValueError):

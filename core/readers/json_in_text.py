@@ -53,9 +53,9 @@ _YAML_LINE = re.compile(r"\s*(?:- |-$|#|(?:- )?[\w\"'.-]+:(?:\s|$))|\s+\S|$")
 _NOT_JSON = re.compile(r"[:\[,]\s*(?:-?(?:NaN|Infinity)|undefined)\s*[,\]}]")
 # A text or comment that is not closed extends to the end: a search that went on after its beginning
 # would read the rest again and again.
-_TEXT = r""""(?:[^"\\]|\\.)*+"?+"""
+_TEXT = r""""(?>(?:[^"\\]|\\.)*)"?+"""
 _REMARK = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-_COMMENT = re.compile(rf"""({_TEXT}|'(?:[^'\\]|\\.)*+'?+)|{_REMARK}""", re.DOTALL)
+_COMMENT = re.compile(rf"""({_TEXT}|'(?>(?:[^'\\]|\\.)*)'?+)|{_REMARK}""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _WORD = re.compile(r"(?<![^\W_])[^\W\d_]+")
 _CONSTANTS = {"True", "False", "None", "true", "false", "null"}
@@ -177,7 +177,7 @@ def _end_of(text: str, start: int, limit: int) -> int | None:
 
 
 _TOKEN = re.compile(
-    rf"""[\[\]{{}}]|{_TEXT}|(?<=[\[{{,:\s])'(?:[^'\\]|\\.)*+'(?=\s*[,:\]}}])|{_REMARK}""",
+    rf"""[\[\]{{}}]|{_TEXT}|(?<=[\[{{,:\s])'(?>(?:[^'\\]|\\.)*)'(?=\s*[,:\]}}])|{_REMARK}""",
     re.DOTALL,
 )
 

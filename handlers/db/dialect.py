@@ -25,7 +25,7 @@ _FUNCTION = re.compile(
 )
 _NAMED = re.compile(r"^(?P<field>[\w.]+)(?:\s+as\s+\w+)?$", re.IGNORECASE)
 # What is between two commas outside of brackets.
-_PART = re.compile(r"(?:[^,(]++|\([^)]*+\)?+)++")
+_PART = re.compile(r"(?>(?:[^,(]++|\([^)]*+\)?+)+)")
 _GROUPS = ("or", "and", "wheres")
 _CONDITION = {
     *("field", "column", "op", "value", "any_of", "all_of", "comment"),

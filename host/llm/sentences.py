@@ -27,7 +27,7 @@ LONGEST = 480
 
 MOST_DIGITS = 3  # of the number of a list item
 
-_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>(?:(?!\1)[^\n]){1,80}+)\1\s*+(?::\s*+)?$")
+_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>(?>(?:(?!\1)[^\n]){1,80}))\1\s*+(?::\s*+)?$")
 _ENTRY = re.compile(r"^\s*(?:[-*+•‣▪–]|\(\d{1,3}\)|\(?[a-zA-Z]\)|\d{1,3}[.)])\s+(?P<text>.*)$")
 _TASK = re.compile(r"^\[[ xX]\]\s+")
 # A diagram, columns of plain text, or a line below a heading.
@@ -38,7 +38,7 @@ _TAG = re.compile(
     re.I,
 )
 _IMAGE = re.compile(
-    r"!\[(?:[^\[\]]|\[[^\[\]]*+\])*+\]\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)?(?:\s++\"[^\"]*+\")?\)"
+    r"!\[(?>(?:[^\[\]]|\[[^\[\]]*+\])*)\]\([^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)?(?:\s++\"[^\"]*+\")?\)"
 )
 _LINK = re.compile(
     r"(?<!!)\[(?P<text>[^\[\]]+)\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])"

@@ -40,6 +40,26 @@ _SLOW = 0.001  # seconds: below, a size says nothing about growth
 _AS_ITS_TEXT = 1.2  # growth since the size before that needs no second look: a square has 4 or 5
 
 
+def possessive_groups(pattern: re.Pattern[Any]) -> list[str]:
+    """Return what possessive repetitions of a pattern repeat that is more than one character."""
+    written, flags = pattern.pattern, pattern.flags
+    if isinstance(written, bytes):
+        written, flags = written.decode("latin-1"), flags & ~re.UNICODE
+    found: list[str] = []
+
+    def look(items: Any) -> None:
+        for item in items:
+            if isinstance(item, tuple) and item and item[0] is op.POSSESSIVE_REPEAT:
+                inner = list(item[1][2])
+                if len(inner) != 1 or inner[0][0] not in _ONE:
+                    found.append(str(inner))
+            if isinstance(item, tuple | list | _parser.SubPattern):
+                look(item)
+
+    look(_parser.parse(written, flags))
+    return found
+
+
 class Pump(NamedTuple):
     """A text of any size: `begin`, `part` again and again, `end`."""
 

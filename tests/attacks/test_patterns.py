@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from groundhook.host.search.citations.reader import Grammar
-from tests.attacks.pumps import growth
+from tests.attacks.pumps import growth, possessive_groups
 from tests.parts.product import PRODUCT, modules, parsed
 
 METHODS = {"search": 2, "match": 2, "fullmatch": 2, "findall": 2, "finditer": 2, "split": 3}
@@ -196,3 +196,18 @@ def test_a_regular_expression_takes_time_in_proportion_to_its_text(name: str) ->
         if (found := growth(use.pattern, method))
     }
     assert slow == {}
+
+
+def test_a_group_is_repeated_possessively_by_an_atomic_group() -> None:
+    """Python before 3.11.5, which Debian 12 has, misses matches of `(?:ab|c)*+`, but none of
+    `(?>(?:ab|c)*)`."""
+    assert possessive_groups(re.compile(r"(?:[^a]|a(?!b))*+")) != []
+    assert possessive_groups(re.compile(r"(?>(?:[^a]|a(?!b))*)[^a]++")) == []
+    wrong = [
+        f"{name}:{use.line}"
+        for name, path in MODULES.items()
+        if name not in EXEMPT
+        for use in uses(name, path)
+        if possessive_groups(use.pattern)
+    ]
+    assert wrong == []

@@ -20,7 +20,7 @@ _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _ENTRY = re.compile(r"[ \t]*(?:[-*+•‣▪–]|\(?\d{1,3}[.)])[ \t]+\S")
 # The line between the header of a table and its rows.
-RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
+RULE = re.compile(r"[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?>(?:\|[ \t]*+:?-++:?[ \t]*+)*)\|?[ \t]*+$")
 _CLAUSE = re.compile(r"[;,、，；،][ \t\n]*|[ \t\n]+")
 _ANNOUNCES = (":", "：")
 _ASKS = ("?", "？", "؟", "՞", "⁇")

@@ -12,15 +12,15 @@ from dataclasses import replace
 
 from groundhook.core.types.documents import Block
 
-_FENCE = re.compile(r"[ \t>]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(`{3,}|~{3,})")
+_FENCE = re.compile(r"[ \t>]*+(?>(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*)(`{3,}|~{3,})")
 _LINE = re.compile(r"\S[^\n]*+")
 _TARGET = re.compile(r"(?<=\S)[ \t]{0,20}<[^<>]{1,300}+>$")
 _PIECE = re.compile(
     # a role of MyST: "{ref}`title <target>`"
     r"(?P<role>(?<![\w`])\{[A-Za-z][\w:.+-]{0,40}+\}`[~!]?(?P<said>[^`\n]{1,300}+)`(?!`))"
     # code and addresses are kept
-    r"|(?P<kept>(?<!`)`(?!`)(?:[^`\n]|\n(?![ \t]*[\n*+>|-])){1,2000}+`(?!`)"
-    r"|(?<!`)``(?!`)(?:[^`\n]|`(?!`)){1,2000}+``(?!`)"
+    r"|(?P<kept>(?<!`)`(?!`)(?>(?:[^`\n]|\n(?![ \t]*[\n*+>|-])){1,2000})`(?!`)"
+    r"|(?<!`)``(?!`)(?>(?:[^`\n]|`(?!`)){1,2000})``(?!`)"
     r"|<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+>"
     # no heading, and no code
     r"|^[ \t>]*+\\(?:`{3}|~{3}))"

@@ -32,7 +32,7 @@ _PAGE_NUMBER = re.compile(
 _ROMAN = re.compile(r"(?=[ivxl])(?:xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _NUMBER = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_NUMBERED = re.compile(r"(?:\d+(?:\.\d+)*+\.?\s++)?[^\s\d]")
+_NUMBERED = re.compile(r"(?:\d+(?>(?:\.\d+)*)\.?\s++)?[^\s\d]")
 _CONTENTS = re.compile(
     r"(?i)(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|sommaire|índice|indice"
 )

@@ -15,7 +15,7 @@ from groundhook.handlers.kb.reading.html_markdown import markdown_of, parse_html
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import decode
 
-_ROLE = re.compile(r"(?<![\w.+:-]):([A-Za-z][\w.+-]*+(?::[\w.+-]++)*+):`")
+_ROLE = re.compile(r"(?<![\w.+:-]):([A-Za-z][\w.+-]*+(?>(?::[\w.+-]++)*)):`")
 _DIRECTIVE = re.compile(r"^[ \t]*+\.\.[ \t]++([A-Za-z][\w.+:-]*)::(?:[ \t]|$)", re.MULTILINE)
 _TARGET = re.compile(r"(.*)<[^<>]*>\Z", re.DOTALL)
 _PROSE = frozenset(("abbr", "doc", "dfn", "guilabel", "menuselection", "numref", "ref", "term"))
