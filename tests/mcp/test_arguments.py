@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from groundhook.core.types.servers import ListedServer, parse_listed
 from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
-from groundhook.host.tools.mcp.arguments import problems_of, validator_of
+from groundhook.host.tools.mcp.arguments import problems_of, schema_problem, validator_of
 from tests.conftest import MakeApp
 from tests.parts.turns import of, run
 
@@ -245,3 +245,12 @@ def test_every_server_that_an_entry_names_is_looked_up(make_app: MakeApp) -> Non
     found = [problem.message for problem in check(load_app(app, {}))]
     assert found[:2] == ["no MCP server 'odrers'", "no MCP server 'oders'"]
     assert "'orders' must be followed by a list of tools" in found[2]
+
+
+@pytest.mark.parametrize("keyword", ["if", "not"])
+def test_a_schema_without_end_is_said_to_have_none_at_any_depth_of_the_stack(keyword: str) -> None:
+    def beneath(depth: int) -> str:
+        return beneath(depth - 1) if depth else schema_problem({keyword: {"$ref": "#"}})
+
+    # The stack ends in code of the library that is not Python's at every few of these depths.
+    assert {beneath(depth) for depth in range(8)} == {"refers to itself without end"}
