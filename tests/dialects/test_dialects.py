@@ -381,6 +381,9 @@ def test_statuses_count_what_the_model_was_given_and_a_failure_is_one() -> None:
         ("The search failed", None),
         ("1 source given to the model", 1),
     ]
+    failed = [events[0], *events[5:7], SourcesGiven(given=0)]
+    actions = [each["action"] for each in events_of(run(chat(events=True), seen(failed)), "status")]
+    assert "sources_retrieved" not in actions  # "No sources found", says Open WebUI
 
 
 @given(log=LOGS, at=st.integers(1, 40))

@@ -375,7 +375,7 @@ def tokens(usage: Usage) -> dict[str, int]:
 
 def completion(pieces: Iterable[ClientMessage]) -> dict[str, Any]:
     """Return the chunks of an answer as one `chat.completion`; the error alone if the turn failed
-    before any text."""
+    before any text, or the text is not what was demanded."""
     deltas: list[Mapping[str, Any]] = []
     last: dict[str, Any] = {"usage": tokens(Usage())}
     finish, error = "stop", None
@@ -390,7 +390,7 @@ def completion(pieces: Iterable[ClientMessage]) -> dict[str, Any]:
             deltas.append(choice["delta"])
             finish = choice["finish_reason"] or finish
     message = _message(deltas)
-    if error and not message["content"]:
+    if error and (not message["content"] or error["error"].get("code") == "contract_broken"):
         return dict(error)
     if error:  # the text is not whole
         finish = "length"

@@ -63,8 +63,10 @@ def searched(event: SearchComplete, found: int) -> Status:
 
 def given(event: SourcesGiven) -> Status:
     """Return the status of a prompt that has its sources."""
-    # Open WebUI writes its own sentence for `sources_retrieved`, of the count alone.
-    return Status("sources_retrieved", event.words, done=True, count=event.given)
+    # Open WebUI writes its own sentence for `sources_retrieved`, of the count alone: "No sources
+    # found" also where each search has failed.
+    action = "sources_retrieved" if event.given else "search_done"
+    return Status(action, event.words, done=True, count=event.given)
 
 
 def calling(event: ToolStart) -> Status:
