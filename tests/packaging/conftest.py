@@ -12,6 +12,7 @@ import venv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,8 +74,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     shutil.copytree(ROOT / "docs/plugins", folder / "plugins", ignore=NOT_OURS)
     build = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
     run([sys.executable, "-c", build, folder], source)
+    filtered: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since 3.11.4
     with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder, **filtered)
     sdist = next(path for path in folder.glob("groundhook-*") if path.is_dir())
     wheels = folder / "wheels"
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps"]
