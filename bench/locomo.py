@@ -6,7 +6,7 @@ ones found (evidence recall), on LoCoMo.
 FILE has the layout of `data/locomo10.json` of https://github.com/snap-research/locomo (CC BY-NC
 4.0; it is not part of this repository). Each turn is a memory of a source file, as a user would
 import it, with its speaker, its time and the caption of its picture, and each question is asked by
-the tool `search`. Questions without an answer (category 5) or without evidence are left out. The
+the tool `search`. Questions without an answer (category 5) or without evidence are omitted. The
 halves are of each category, in the order of the file: what can be chosen is chosen by `tune`. The
 floor is `host.search` over a collection with the same texts, one file a turn.
 

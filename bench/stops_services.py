@@ -1,5 +1,5 @@
 """The services that the app of `bench.stops` asks, in one server: a model, a model of vectors, a
-reranker, an MCP server, a web search and its pages. They answer what they are told to."""
+reranker, an MCP server, a web search and its pages. They answer what the campaign has set."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class _Answering(BaseHTTPRequestHandler):
         if token is None or not self.said.progress:
             self._send("application/json", json.dumps(answer).encode())
             return
-        told = {"progressToken": token, "progress": 1, "message": self.said.progress}
-        step = {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
+        params = {"progressToken": token, "progress": 1, "message": self.said.progress}
+        step = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
         self._stream([b"data: " + json.dumps(each).encode() + b"\n\n" for each in (step, answer)])
 
     def _stream(self, pieces: list[bytes]) -> None:

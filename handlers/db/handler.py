@@ -194,9 +194,10 @@ class DBHandler:
         answers = await self._run_readings(reads, request, limit, scope, teller)
         result = judged(reads, answers, teller)
         if named := {each.read_as for each in result.account.readings}:
-            told = {teller.sentence(one.query): one for one in answers}
-            told |= sentences(answers, teller)
-            self._named.keep(scope.identity, {text: told[text].reading for text in named})
+            by_sentence = {teller.sentence(one.query): one for one in answers}
+            by_sentence |= sentences(answers, teller)
+            kept = {text: by_sentence[text].reading for text in named}
+            self._named.keep(scope.identity, kept)
         return result
 
     async def _search_by_model(

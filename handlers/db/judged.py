@@ -113,11 +113,11 @@ def refused_by_model(reading: ModelReading, by: str, teller: Teller) -> SearchAc
 def sentences(answers: Sequence[JudgedAnswer], teller: Teller) -> dict[str, JudgedAnswer]:
     """Return answers by the sentences of their queries; the same sentence about several models says
     of which."""
-    told = [teller.sentence(answer.query) for answer in answers]
+    texts = [teller.sentence(answer.query) for answer in answers]
     models = [teller.schemas[answer.query.model].name for answer in answers]
     return {
-        f"{text} ({model})" if told.count(text) > 1 else text: answer
-        for text, model, answer in zip(told, models, answers, strict=True)
+        f"{text} ({model})" if texts.count(text) > 1 else text: answer
+        for text, model, answer in zip(texts, models, answers, strict=True)
     }
 
 

@@ -68,7 +68,7 @@ class StoredTurns:
     runtime: Callable[[], Runtime]
     turns: OpenTurns
     worker: str = field(default_factory=lambda: secrets.token_hex(8))
-    # Turns of this process that are over, which the store could not be told, by their ids.
+    # Turns of this process that are over, though the store has them as running, by their ids.
     _unended: dict[str, tuple[ChatOwner, StoredTurn]] = field(default_factory=dict)
 
     @property

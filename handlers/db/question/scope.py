@@ -106,9 +106,9 @@ class QuestionScope:
 
     def _parts_of_title(self, texts: Iterable[Field]) -> list[Field]:
         """Return the fields of a title of several, such as "{first_name} {last_name}"."""
-        stands = [self.path + name for name in self.schema.title_fields]
-        declared = [one for one in texts if one.name in stands]
-        return declared if len(declared) == len(stands) > 1 else []
+        titles = [self.path + name for name in self.schema.title_fields]
+        declared = [one for one in texts if one.name in titles]
+        return declared if len(declared) == len(titles) > 1 else []
 
     def _is_called_name(self, one: Field) -> bool:
         """Return whether a field is called "name" or "title", with words of the model or of a

@@ -299,8 +299,8 @@ class OpenAIChat:
             calls = [{"index": n, **call} for n, call in enumerate(event.tool_calls)]
             pieces.append(self._chunk({"tool_calls": calls}))
         last = self._chunk({}, finish)
-        told = judgement(event, state.asked, state.tables)
-        pieces.append(ClientMessage({**last.data, "groundhook": told}))
+        judged = judgement(event, state.asked, state.tables)
+        pieces.append(ClientMessage({**last.data, "groundhook": judged}))
         if self.usage:
             pieces.append(
                 ClientMessage({**self._base(), "choices": [], "usage": tokens(event.usage)})
@@ -326,7 +326,7 @@ class OpenAIChat:
 
 
 def _searched(state: Sent, event: SearchComplete) -> Sent:
-    """Return the state with what clients are told of a search at the end of the answer."""
+    """Return the state with what the end of the answer has of a search of the answer."""
     tables = tuple(dict.fromkeys((*state.tables, *(one for one in event.tables if one.csv))))
     return replace(state, asked=event.account if event.readings else state.asked, tables=tables)
 

@@ -36,7 +36,7 @@ class ReadConversation:
     ) -> ReadConversation:
         """Return the conversation of a request. A client's system message becomes the user's,
         unless the settings allow it, because it would outrank the assistant's prompts. Audio is
-        refused unless a model `hears` it. Of `openwebui` the list of attached files is left out.
+        refused unless a model `hears` it. Of `openwebui` the list of attached files is omitted.
         Raises UsageError, NotSupported."""
         made = ReadConversation(hears=hears)
         for n, each in enumerate(given):
