@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -22,7 +22,6 @@ from groundhook.core.types.base import FEW, Few, Value
 from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
-from groundhook.host.app.host import Host
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.app.turn_recorder import milliseconds
 from groundhook.host.chats.ports import ChatChange, ChatPage, RequestKey, chat_id
@@ -31,16 +30,16 @@ from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.blocks import written
 from groundhook.host.output.dialects.kept import events_of, kept
 from groundhook.host.server import request_body
-from groundhook.host.server.api.turns import answer, wants_blocks
+from groundhook.host.server.api.turns import answer, begin_in_chat, wants_blocks
 from groundhook.host.server.problems import Refused
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.blocks_writer import parsed_of
 from groundhook.host.server.turns.idempotency import digest_of
-from groundhook.host.server.turns.kept_turns import is_read_elsewhere, requested_turn
-from groundhook.host.server.turns.running import OnDisconnect, TurnParameters
+from groundhook.host.server.turns.kept_turns import requested_turn
+from groundhook.host.server.turns.running import OnDisconnect
 
-_Enter = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
+_Send = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 LONGEST_TITLE = 200
 MOST_LISTED = 200
@@ -201,12 +200,12 @@ async def run_turn(call: Call) -> ASGIApp:
     )
     options = _turn_options(call, given.options, given.search)
 
-    def enter(chat: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+    def send(chat: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         if given.edit:
             return chat.edit(given.edit, message, options=options)
         return chat.send(message, options=options)
 
-    return await _begin_turn(call, body, given, enter)
+    return await _begin_turn(call, body, given, send)
 
 
 async def regenerate_answer(call: Call) -> ASGIApp:
@@ -304,7 +303,7 @@ async def rate_answer(call: Call) -> Response:
 
 
 async def _begin_turn(
-    call: Call, body: bytes, given: ChatTurn | Again | DecisionRequest, enter: _Enter
+    call: Call, body: bytes, given: ChatTurn | Again | DecisionRequest, send_in: _Send
 ) -> ASGIApp:
     serving, caller, owner = call.serving, call.caller, _owner(call)
     chat = await serving.host.chats.chats.chat(owner, _chat_id(call))
@@ -314,28 +313,17 @@ async def _begin_turn(
     address = f"{call.request.method} {call.request.url.path}"
     repeated = RequestKey(key, digest_of(address, body)) if key else None
 
-    @asynccontextmanager
-    async def enter_chat(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
-        async with host.chat(
-            chat.assistant_id, identity=caller.identity, chat_id=chat.id
-        ) as opened:
-            opened.request = repeated
-            async with enter(opened) as events:
-                yield events
+    def send(opened: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        opened.request = repeated
+        return send_in(opened)
 
-    ask = TurnParameters(
-        owner=caller.owner,
-        assistant_id=chat.assistant_id,
-        leaving=given.leaving,
-        read_elsewhere=partial(is_read_elsewhere, serving.host, owner),
-    )
     running = await serving.repeats.once(
         caller.owner,
         key,
         address,
         body,
         serving.turns.get,
-        lambda: serving.begin(caller, ask, enter_chat),
+        lambda: begin_in_chat(call, chat.assistant_id, chat.id, send, leaving=given.leaving),
         partial(requested_turn, serving.host, owner),
     )
     return await answer(call, running, 0)

@@ -5,9 +5,8 @@ tools or several messages with its own messages, as long as its log."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from pydantic import Field
@@ -21,7 +20,7 @@ from groundhook.core.types.chats import ENDED, ChatMessage, ChatOwner, StoredTur
 from groundhook.core.types.contract import Contract
 from groundhook.core.types.events import Event, StreamStart
 from groundhook.core.types.turn import Message, TurnOptions
-from groundhook.host.app.host import Host
+from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.output.dialects.responses import Responses
 from groundhook.host.server import request_body
@@ -33,12 +32,12 @@ from groundhook.host.server.api.openai import (
     ignored_header,
     offered_package,
 )
-from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
+from groundhook.host.server.api.turns import Start, begin, begin_in_chat, stream, turn_headers
 from groundhook.host.server.problems import Refused, WrongRequest, failure_status
 from groundhook.host.server.request_body import AskOptions
 from groundhook.host.server.serving import Call
-from groundhook.host.server.turns.kept_turns import KeptTurn, is_read_elsewhere
-from groundhook.host.server.turns.running import ServerTurn, TurnLog, TurnParameters
+from groundhook.host.server.turns.kept_turns import KeptTurn
+from groundhook.host.server.turns.running import ServerTurn, TurnLog
 from groundhook.host.server.turns.sse import SSE, FoldWriter, folded, folded_so_far
 
 PREFIX = "resp_"
@@ -294,26 +293,13 @@ async def _begin_alone(call: Call, wanted: ResponseRequest, asked: _Asked) -> Se
 
 
 async def _begin_kept(call: Call, wanted: ResponseRequest, asked: _Asked) -> ServerTurn:
-    serving, caller = call.serving, call.caller
+    def send(chat: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        chat.contract = asked.contract
+        chat.can_ask = False  # its clients cannot show calls that the user approves
+        question = asked.messages[-1].content or ""
+        return chat.send(question, after=asked.previous, options=asked.options)
 
-    @asynccontextmanager
-    async def enter(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
-        async with host.chat(
-            wanted.model, identity=caller.identity, chat_id=asked.chat_id or None
-        ) as chat:
-            chat.contract = asked.contract
-            chat.can_ask = False  # its clients cannot show calls that the user approves
-            question = asked.messages[-1].content or ""
-            sending = chat.send(question, after=asked.previous, options=asked.options)
-            async with sending as events:
-                yield events
-
-    ask = TurnParameters(
-        owner=caller.owner,
-        assistant_id=wanted.model,
-        read_elsewhere=partial(is_read_elsewhere, serving.host, ChatOwner.of(caller.identity)),
-    )
-    return await serving.begin(caller, ask, enter)
+    return await begin_in_chat(call, wanted.model, asked.chat_id or None, send)
 
 
 async def _whole(

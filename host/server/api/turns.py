@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +19,7 @@ from groundhook.core.types.contract import NO_CONTRACT, Contract
 from groundhook.core.types.events import Event, Text
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
+from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.chats.ports import RequestKey
 from groundhook.host.output.dialects.native import Whole
 from groundhook.host.server import request_body
@@ -156,6 +157,38 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
         read_elsewhere=partial(is_read_elsewhere, serving.host, start.owner) if stored else None,
     )
     return await serving.begin(start.caller, ask, enter_stored if stored else enter_alone)
+
+
+async def begin_in_chat(
+    call: Call,
+    assistant_id: str,
+    chat_id: str | None,
+    send: Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]],
+    *,
+    create: bool = False,
+    leaving: OnDisconnect = "stop",
+) -> ServerTurn:
+    """Begin the turn of a chat that `send` opens; `chat_id` and `create` are those of `Host.chat`.
+    Raises Refused, and the errors of `Host.chat` and `send`."""
+    serving, caller = call.serving, call.caller
+
+    @asynccontextmanager
+    async def enter(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
+        async with (
+            host.chat(
+                assistant_id, identity=caller.identity, chat_id=chat_id, create=create
+            ) as chat,
+            send(chat) as events,
+        ):
+            yield events
+
+    ask = TurnParameters(
+        owner=caller.owner,
+        assistant_id=assistant_id,
+        leaving=leaving,
+        read_elsewhere=partial(is_read_elsewhere, serving.host, ChatOwner.of(caller.identity)),
+    )
+    return await serving.begin(caller, ask, enter)
 
 
 async def events(call: Call) -> ASGIApp:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, cast, get_args
 
 from pydantic import Field
@@ -26,12 +25,11 @@ from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.output.dialects.ui_stream import UIStream
 from groundhook.host.server import request_body
-from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
+from groundhook.host.server.api.turns import Start, begin, begin_in_chat, stream, turn_headers
 from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
-from groundhook.host.server.turns.kept_turns import is_read_elsewhere
-from groundhook.host.server.turns.running import ServerTurn, TurnLog, TurnParameters
+from groundhook.host.server.turns.running import ServerTurn, TurnLog
 from groundhook.host.server.turns.sse import SSE, FoldWriter
 
 LONGEST_REASON = 1000
@@ -294,26 +292,16 @@ async def _begin_alone(call: Call, asked: _Asked) -> ServerTurn:
 
 
 async def _begin_kept(call: Call, asked: _Asked) -> ServerTurn:
-    serving, caller = call.serving, call.caller
-    owner = ChatOwner.of(caller.identity)
-
     @asynccontextmanager
-    async def enter(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
-        async with (
-            host.chat(
-                asked.assistant_id, identity=caller.identity, chat_id=asked.chat_id, create=True
-            ) as chat,
-            await _turn(host, owner, chat, asked) as events,
-        ):
+    async def send(chat: OpenChat) -> AsyncIterator[AsyncIterator[Event]]:
+        owner = ChatOwner.of(call.caller.identity)
+        async with await _turn(call.serving.host, owner, chat, asked) as events:
             yield events
 
-    ask = TurnParameters(
-        owner=caller.owner,
-        assistant_id=asked.assistant_id,
-        leaving="continue",  # a page that leaves comes back, or stops the turn itself
-        read_elsewhere=partial(is_read_elsewhere, serving.host, owner),
+    # A page that leaves comes back, or stops the turn itself.
+    return await begin_in_chat(
+        call, asked.assistant_id, asked.chat_id, send, create=True, leaving="continue"
     )
-    return await serving.begin(caller, ask, enter)
 
 
 async def _turn(
