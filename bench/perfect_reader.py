@@ -56,7 +56,7 @@ class PerfectReader:
             answer = self._answer()
             return ModelReply(text=json.dumps(answer), data=answer, finish_reason="stop")
 
-        async def assistant(id: str, _: str, __: JsonReply) -> tuple[StreamEnd, str]:
+        async def assistant(id: str, _: Any, __: JsonReply) -> tuple[StreamEnd, str]:
             raise UnknownName("assistant", id, [])
 
         return TurnDelegates(

@@ -222,7 +222,17 @@ class AttachmentSettings(Value):
 
     file_mb: float = Field(default=20, gt=0, le=500, description="Largest file, in MB")
     files: int = Field(default=10, ge=0, le=100, description="Most files of one message")
-    timeout_ms: int = Field(default=30000, ge=1, description="Longest time to read one file")
+    timeout_ms: int = Field(
+        default=30000,
+        ge=1,
+        description="Longest time to read one file, or to have one picture described",
+    )
+    pictures: int = Field(
+        default=10,
+        ge=0,
+        le=100,
+        description="Most pictures of a conversation that `uses.vision` describes, the newest",
+    )
     whole_characters: int = Field(
         default=12000,
         ge=0,

@@ -408,6 +408,16 @@ class LearnsWindow(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadsParts(Protocol):
+    """A connector that knows which parts of messages its model reads."""
+
+    def reads(self, part: Mapping[str, Any], /) -> bool:
+        """Return whether the model reads a part, such as `{type: "image_url", …}`; it is sent a
+        note in place of others."""
+        ...
+
+
 # --------------------------------------------------------------------------------------- embeddings
 
 

@@ -250,7 +250,11 @@ class UsesSettings(Value):
         ),
     )
     vision: str = Field(
-        default="", json_schema_extra=_unread("images go to the assistant's connector")
+        default="",
+        description=(
+            "Describes pictures in messages that the assistant's language model does not see;"
+            " empty: nothing does"
+        ),
     )
     audio: str = Field(default="", json_schema_extra=_unread("no part of a message is sound"))
     fetch: str = Field(

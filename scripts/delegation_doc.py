@@ -34,6 +34,7 @@ _CONFIGURED = {
     "web": "`uses.web` or `search.web.provider`; deadline `search.web.timeout_ms`",
     "verify": "`uses.verify`; deadline `search.verify.timeout_ms`",
     "fetch": "`uses.fetch`; deadline `search.web.pages.timeout_ms`",
+    "vision": "`uses.vision`; deadline `attachments.timeout_ms`",
     "entities": "`entities.extractor` of a collection",
 }
 

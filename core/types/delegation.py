@@ -399,6 +399,40 @@ class FetchAnswer(DelegateReply):
         return {"content": raw} if isinstance(raw, str) else raw
 
 
+# ------------------------------------------------------------------------------------------- vision
+
+
+class VisionAsk(Value):
+    """Describe a picture for a model that does not see it. The text is kept for the whole
+    conversation, so no question is asked about the picture."""
+
+    prompt: str = Field(description="The task in words, the same for every picture")
+    name: str = Field(default="", description="Name of the file, as the user has it")
+    media_type: str = Field(description="Such as `image/png`")
+    image: str = Field(
+        description=(
+            "The picture as a data URL. A model and an assistant get it as a part `image_url` of"
+            " the message, beside the other keys"
+        )
+    )
+    max_length: int = Field(description="Maximum characters that are used")
+
+
+class VisionAnswer(DelegateReply):
+    """`{"text": "…"}`, or the text alone."""
+
+    text: str = Field(
+        min_length=1,
+        validation_alias=AliasChoices("text", "description", "content", "caption"),
+        description="What the picture shows, and all text in it",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dialects(cls, raw: Any) -> Any:
+        return {"text": raw} if isinstance(raw, str) else raw
+
+
 # ----------------------------------------------------------------------------------------- entities
 
 

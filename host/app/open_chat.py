@@ -28,7 +28,7 @@ from groundhook.host.app.titles import write_title
 from groundhook.host.app.turn_recorder import TurnRecorder, has_ended, milliseconds
 from groundhook.host.chats.attachments import file_ids, with_files, without_files
 from groundhook.host.chats.history import sources, split
-from groundhook.host.chats.ports import KeptFile, RequestKey, message_id
+from groundhook.host.chats.ports import Conversations, KeptFile, RequestKey, message_id
 from groundhook.host.turn.context import KeptConversation, Request, Runtime
 
 DECLINED = "no answer"  # to a question of a hook
@@ -264,6 +264,7 @@ class OpenChat:
                 question=_question_of(path) if question.decisions else "",
                 asked=asked,
                 journal=journal,
+                pictures=_ChatPictures(conversations, owner, self.id),
             ),
             contract=self.contract,
             turn_id=turn.id,
@@ -363,6 +364,21 @@ class OpenChat:
             made_at=milliseconds(self._of.runtime().now),
         )
         return question, files
+
+
+@dataclass(frozen=True)
+class _ChatPictures:
+    """Implements `host.turn.context.PictureTexts` for one chat."""
+
+    _conversations: Conversations
+    _owner: ChatOwner
+    _chat: str
+
+    async def get(self, digest: str, /) -> str:
+        return await self._conversations.picture_text(self._owner, self._chat, digest)
+
+    async def put(self, digest: str, text: str, /) -> None:
+        await self._conversations.keep_picture_text(self._owner, self._chat, digest, text)
 
 
 def _decisions(

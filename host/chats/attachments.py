@@ -21,8 +21,9 @@ from groundhook.core.types.attached import (
 from groundhook.core.types.chats import ChatMessage, ChatOwner
 from groundhook.host.chats.ports import FileLimits, KeptFile
 from groundhook.host.chats.storage.sql import Sql
-from groundhook.host.chats.tables import known_id, owner_key
+from groundhook.host.chats.tables import kept_text, known_id, owner_key
 
+MOST_PICTURE_TEXTS = 200  # of one chat
 _OURS = "f_"  # ids of files; others are those of a model's host
 _Content = str | list[dict[str, Any]]
 
@@ -152,3 +153,34 @@ def read_files(sql: Sql, owner: ChatOwner, chat: str, ids: Sequence[str]) -> dic
         _, name, media_type, body = rows[0]
         found[id] = KeptFile(id=id, name=name, media_type=media_type, body=bytes(body))
     return found
+
+
+def picture_text(sql: Sql, owner: ChatOwner, chat: str, digest: str) -> str:
+    """Return the description of a picture of a chat; empty if none is kept."""
+    rows = sql.rows(
+        "select body from picture_texts"
+        " where owner = :owner and chat_id = :chat and digest = :digest",
+        owner=owner_key(owner),
+        chat=known_id("chat", chat),
+        digest=digest,
+    )
+    return str(rows[0][0]) if rows else ""
+
+
+def keep_picture_text(sql: Sql, owner: ChatOwner, chat: str, digest: str, text: str) -> None:
+    """Keep the description of a picture; not for a chat that was removed meanwhile, nor more than
+    `MOST_PICTURE_TEXTS`."""
+    whose = {"owner": owner_key(owner), "chat": known_id("chat", chat)}
+    # The chat's row first, so that its removal waits.
+    if not sql.change("update chats set leaf = leaf where owner = :owner and id = :chat", **whose):
+        return
+    sql.change(
+        "insert into picture_texts (owner, chat_id, digest, body)"
+        " select :owner, :chat, :digest, :body where"
+        " (select count(*) from picture_texts where owner = :owner and chat_id = :chat) < :most"
+        " on conflict do nothing",
+        digest=digest,
+        body=kept_text(text),
+        most=MOST_PICTURE_TEXTS,
+        **whose,
+    )

@@ -139,6 +139,7 @@ def delete_chat(sql: Sql, owner: str, id: str) -> None:
     sql.change(f"delete from logs where turn_id in ({turns})", **whose)
     sql.change("delete from turns where owner = :owner and chat_id = :id", **whose)
     sql.change("delete from attachments where owner = :owner and chat_id = :id", **whose)
+    sql.change("delete from picture_texts where owner = :owner and chat_id = :id", **whose)
     sql.change("delete from messages where owner = :owner and chat_id = :id", **whose)
     sql.change("delete from chats where owner = :owner and id = :id", **whose)
 

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from groundhook.core.errors import AlreadyDecided, ChatBusy, RequestRepeated, UnknownName
 from groundhook.core.json_lines import line
 from groundhook.core.types.chats import ChatMessage, ChatOwner, Feedback, StoredTurn
-from groundhook.host.chats.attachments import keep_files, names_of, read_files
+from groundhook.host.chats.attachments import (
+    keep_files,
+    keep_picture_text,
+    names_of,
+    picture_text,
+    read_files,
+)
 from groundhook.host.chats.logs import append_blob
 from groundhook.host.chats.ports import EndedTurn, KeptFile, NewTurn
 from groundhook.host.chats.storage.sql import Sql, SqlRow, Threads
@@ -246,6 +252,16 @@ class SqlConversations:
     ) -> Mapping[str, KeptFile]:
         """Return files of a chat by id. Raises UnknownName for one that the chat does not have."""
         return await self._threads.read(lambda sql: read_files(sql, owner, chat, ids))
+
+    async def picture_text(self, owner: ChatOwner, chat: str, digest: str, /) -> str:
+        """Return the description of a picture of a chat; empty if none is kept."""
+        return await self._threads.read(lambda sql: picture_text(sql, owner, chat, digest))
+
+    async def keep_picture_text(
+        self, owner: ChatOwner, chat: str, digest: str, text: str, /
+    ) -> None:
+        """Keep the description of a picture with its chat."""
+        await self._threads.write(lambda sql: keep_picture_text(sql, owner, chat, digest, text))
 
     async def running(self, owner: ChatOwner, chat: str, /) -> StoredTurn | None:
         """Return the turn of a chat that runs, or None."""

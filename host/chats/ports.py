@@ -200,6 +200,17 @@ class Conversations(Protocol):
         """Return files of a chat by id. Raises UnknownName for one that the chat does not have."""
         ...
 
+    async def picture_text(self, owner: ChatOwner, chat: str, digest: str, /) -> str:
+        """Return the description of a picture of a chat; empty if none is kept."""
+        ...
+
+    async def keep_picture_text(
+        self, owner: ChatOwner, chat: str, digest: str, text: str, /
+    ) -> None:
+        """Keep the description of a picture with its chat; nothing if the chat was removed, or
+        keeps as many as it may."""
+        ...
+
     async def undo(self, owner: ChatOwner, turn: str, /) -> None:
         """Remove a turn that could not be entered, with the question that it brought."""
         ...

@@ -74,6 +74,12 @@ CHATS = TableScripts(
         );
         create index attachments_of_chat on attachments (owner, chat_id);
         """,
+        """
+        create table picture_texts (
+            owner text not null, chat_id text not null, digest text not null, body text not null,
+            primary key (owner, chat_id, digest)
+        );
+        """,
     ),
 )
 

@@ -172,6 +172,12 @@ class References:
                 message = f"{dotted(path)!r}: the connector {name!r} is no language model"
                 hint = "it only quotes sources: name one of another type"
                 yield Problem("error", message, place, hint)
+            elif path[-1] == "vision" and spec.lacks("vision"):
+                message = (
+                    f"'uses.vision': the model of the connector {name!r} does not see pictures"
+                )
+                hint = "its capabilities say so: name one that sees"
+                yield Problem("error", message, place, hint)
 
     def _is_server(self, name: str) -> bool:
         return name in self.app.servers or f"agents.{self.owner}.{name}" in self.app.servers

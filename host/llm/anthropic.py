@@ -150,6 +150,10 @@ class AnthropicConnector:
         self._name = spec.id or spec.label or "anthropic"
         self._thoughts: OrderedDict[str, Blocks] = OrderedDict()  # by the key of the first call
 
+    def reads(self, part: Mapping[str, Any], /) -> bool:
+        """Return whether the model reads a part of a message."""
+        return reads(part, self._spec)
+
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
         """Yield the deltas of an answer. Raises ModelNotConfigured when model or key is missing,
@@ -165,7 +169,7 @@ class AnthropicConnector:
             begun = await with_tries(self._spec.options.retries + 1, attempt)
             stream, reader, ended = begun.stream, begun.reader, begun.ended
             async with stream:
-                for notice in notices(call.messages, self._name, partial(reads, spec=self._spec)):
+                for notice in notices(call.messages, self._name, self.reads):
                     yield notice
                 for delta in begun.deltas:
                     yield delta

@@ -16,6 +16,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from textwrap import indent
+from typing import Any
 
 import anyio.lowlevel
 
@@ -191,6 +192,10 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 
 class ExtractiveConnector:
     """Answers from `call.references`."""
+
+    def reads(self, part: Mapping[str, Any], /) -> bool:
+        """Return whether a part is text."""
+        return is_text(part)
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:

@@ -103,6 +103,10 @@ class OpenAIConnector:
 
         return await reported_window(fetch, self._spec.options.host, self._spec.options.model)
 
+    def reads(self, part: Mapping[str, Any], /) -> bool:
+        """Return whether the model reads a part of a message."""
+        return reads(part, self._spec)
+
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
         """Yield the deltas of an answer. Raises ModelNotConfigured when model or key is missing,
@@ -118,7 +122,7 @@ class OpenAIConnector:
             begun = await with_tries(self._spec.options.retries + 1, attempt)
             stream, reader, ended = begun.stream, begun.reader, begun.ended
             async with stream:
-                for notice in notices(call.messages, self._name, partial(reads, spec=self._spec)):
+                for notice in notices(call.messages, self._name, self.reads):
                     yield notice
                 if self._spec.options.begins_thinking:
                     yield TextDelta("<think>")  # which the template has, and not the answer

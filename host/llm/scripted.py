@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from functools import partial
 from typing import Any
 
 import anyio
@@ -121,11 +120,15 @@ class ScriptedConnector:
         """Raise ConfigError for a wrong entry, with its place in the script."""
         self.calls: list[ModelCall] = []
         self._name = spec.id
-        self._reads = partial(can_read, spec=spec, defaults={})
+        self._spec = spec
         self._replies = _repeat(
             [_reply(spec, index, entry) for index, entry in enumerate(spec.options.script)]
         )
         self._length = len(spec.options.script)
+
+    def reads(self, part: Mapping[str, Any], /) -> bool:
+        """Return whether the connector's file has what a part needs among its capabilities."""
+        return can_read(part, self._spec, {})
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
@@ -147,7 +150,7 @@ class ScriptedConnector:
     async def _deltas(
         self, reply: _ScriptedReply, text: str, call: ModelCall
     ) -> AsyncGenerator[Delta]:
-        for notice in notices(call.messages, self._name, self._reads):
+        for notice in notices(call.messages, self._name, self.reads):
             yield notice
         if reply.delay_ms:
             await anyio.sleep(reply.delay_ms / 1000)

@@ -18,7 +18,7 @@ from groundhook.core.types.search import Certainty, Item
 # Of the words of a model, by the certainty of the question's own search, which weighs 1.
 _WEIGHTS: Mapping[Certainty | None, float] = {"sure": 0.5, "partial": 1.0, None: 1.0, "none": 1.5}
 _DAMPING = 10
-MOST_KEPT = 500  # questions
+MOST_KEPT = 500  # texts
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class OtherWords:
 
 
 class WrittenWords:
-    """The search words that were written last, by what they were written for."""
+    """The texts that models wrote last, by what they were written for."""
 
     def __init__(self) -> None:
         self._words: OrderedDict[Hashable, str] = OrderedDict()

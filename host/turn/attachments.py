@@ -25,6 +25,7 @@ from groundhook.core.types.attached import (
     AttachedReader,
     AttachedText,
     attached_part,
+    attached_picture,
 )
 from groundhook.core.types.search import Extent, Item
 from groundhook.core.types.turn import Message
@@ -101,7 +102,7 @@ class TurnFiles:
         return SourceResult(items=tuple(items))
 
     def noted(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the messages with a note in place of each file that was read."""
+        """Return the messages with a note in place of each file or picture that was read."""
         return [self._noted(message) if self._notes else message for message in messages]
 
     def _noted(self, message: Message) -> Message:
@@ -112,7 +113,7 @@ class TurnFiles:
 
     def _note(self, part: Mapping[str, Any]) -> dict[str, Any] | None:
         try:
-            file = attached_part(part)
+            file = attached_part(part) or attached_picture(part)
         except UsageError:
             return None
         note = self._notes.get(file.key) if file is not None else None
@@ -120,17 +121,27 @@ class TurnFiles:
             return None
         return {"type": "text", "text": f"[attached file {file.name}: {note}]"}
 
+    async def content(self, part: AttachedPart) -> tuple[str, bytes]:
+        """Return the media type (empty: not known) and the bytes of a file. Raises UsageError,
+        NotPermitted, SourceError."""
+        kind, data = await self._fetch(part) if part.address else ("", part.data)
+        if len(data) > self._settings.file_mb * 1024 * 1024:
+            raise UsageError(
+                f"the file {part.name!r} is larger than {self._settings.file_mb:g} MB",
+                hint="attachments.file_mb",
+            )
+        return part.media_type or kind, data
+
+    def note(self, part: AttachedPart, text: str) -> None:
+        """Put a note in place of a file or picture, in what the model reads."""
+        self._notes[part.key] = text
+
     async def _read_text(self, part: AttachedPart) -> AttachedText:
         limit = self._settings.timeout_ms
         try:
             with anyio.fail_after(limit / 1000):
-                kind, data = await self._fetch(part) if part.address else ("", part.data)
-                if len(data) > self._settings.file_mb * 1024 * 1024:
-                    raise UsageError(
-                        f"the file {part.name!r} is larger than {self._settings.file_mb:g} MB",
-                        hint="attachments.file_mb",
-                    )
-                return await self._reader().read(part.name, part.media_type or kind, data)
+                kind, data = await self.content(part)
+                return await self._reader().read(part.name, kind, data)
         except TimeoutError:
             raise SourceTimeout(
                 f"the file {part.name!r} was not read within {limit} ms",

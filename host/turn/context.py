@@ -7,7 +7,7 @@ import random
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from groundhook.core.channel import Channel
 from groundhook.core.errors import ConfigError, HostError, UnknownName
@@ -40,7 +40,7 @@ from groundhook.host.search.searcher import SearchPlugins
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.tools.toolkits import ToolkitOf
 from groundhook.host.turn.completions import AppModels
-from groundhook.host.turn.delegation import DelegateTargets, TurnDelegates
+from groundhook.host.turn.delegation import DelegateTargets, StepContent, TurnDelegates
 from groundhook.host.turn.grants import Grants
 from groundhook.host.turn.outbox import Outbox
 from groundhook.host.web_client.clients import WebClients
@@ -100,6 +100,7 @@ class Runtime:
     clock_is_fixed: bool = False  # `now` always returns the same time, for tests and replays
     randomness: Randomness = Randomness()
     search_words: WrittenWords = field(default_factory=WrittenWords)
+    picture_texts: WrittenWords = field(default_factory=WrittenWords)  # outside of kept chats
     export: Export | None = None  # of traces
 
     def trace_sender(self, channel: Channel) -> Callable[[TraceNode], None]:
@@ -114,6 +115,18 @@ class Runtime:
         return changed
 
 
+class PictureTexts(Protocol):
+    """The descriptions of pictures of one chat, by a digest of what was described and by whom."""
+
+    async def get(self, digest: str, /) -> str:
+        """Return a description; empty if there is none. Raises StorageError."""
+        ...
+
+    async def put(self, digest: str, text: str, /) -> None:
+        """Keep a description with the chat. Raises StorageError."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class KeptConversation:
     """The kept conversation that a turn belongs to. `sources`: the cited sources of its answers, by
@@ -122,7 +135,7 @@ class KeptConversation:
     message that the turn writes. `can_ask`: whether its client can show calls that need the user's
     approval. `decided` are those of the answer before, and `question` the one that it answers.
     `asked` are the messages that Create had when a hook asked the user, and `journal` the calls of
-    the hooks: they go on behind them."""
+    the hooks: they go on behind them. `pictures` has the descriptions of the chat's pictures."""
 
     answer_id: str
     sources: Mapping[str, Item]
@@ -133,6 +146,7 @@ class KeptConversation:
     question: str = ""
     asked: tuple[Message, ...] = ()
     journal: HookJournal = ()
+    pictures: PictureTexts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +234,7 @@ def search_scope(
     """
     warnings: set[str] = set()
 
-    async def run_step(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
+    async def run_step(id: str, asked: StepContent, reply: JsonReply) -> tuple[StreamEnd, str]:
         async def forward_warnings(event: Event) -> None:
             if not isinstance(event, Warned):
                 return
@@ -233,7 +247,7 @@ def search_scope(
                 message = f"{id} has more warnings, which are omitted"
             await warn(event.code, message)
 
-        step = request.for_assistant(id, (Message(role="user", content=text),), search=False)
+        step = request.for_assistant(id, (Message(role="user", content=asked),), search=False)
         return await call_assistant(context, replace(step, reply=reply), forward_warnings, None)
 
     models = AppModels(context.runtime.app, request.assistant_id, context.runtime.connectors)

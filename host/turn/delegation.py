@@ -64,6 +64,9 @@ class RawReply:
     limit_hint: str = LIMIT_HINT
 
 
+# The content of a message: text, or text and a picture in parts.
+StepContent = str | list[dict[str, Any]]
+
 # Sends a request, which is JSON, to a model, an assistant or a tool. Raises HostError.
 Send = Callable[[dict[str, Any]], Awaitable[RawReply]]
 
@@ -74,13 +77,14 @@ class DelegateTargets:
 
     `model` returns the whole answer of a connector to messages, for an answer of a schema, with at
     most so many tokens (None: its own limit). `assistant` runs a turn of an assistant with one user
-    message, for an answer of a schema, and returns its last event and its errors (empty: none).
+    message (text, or text and a picture in parts), for an answer of a schema, and returns its last
+    event and its errors (empty: none).
     `server` returns the full id of an MCP server; it raises UnknownName and ConfigError. `permit`
     raises NotPermitted when the target (`mcp:…`) must not use that tool of that server.
     """
 
     model: Callable[[str, Sequence[Message], JsonReply, int | None], Awaitable[ModelReply]]
-    assistant: Callable[[str, str, JsonReply], Awaitable[tuple[StreamEnd, str]]]
+    assistant: Callable[[str, StepContent, JsonReply], Awaitable[tuple[StreamEnd, str]]]
     server: Callable[[str], str]
     permit: Callable[[str, str, str], None]
     servers: ToolServers
@@ -218,12 +222,12 @@ async def _ask_model(
         kept = {key: wanted[key] for key in wanted if key in use.asks.model_fields}
         prompt = ModelPrompt(
             system=f"{use.task} {use.reply}",
-            user=json.dumps(kept, ensure_ascii=False),
+            user=_without_picture(use, kept),
             reply=use.json_reply,
         )
     messages = [
         Message(role="system", content=prompt.system),
-        Message(role="user", content=prompt.user),
+        Message(role="user", content=_with_picture(use, wanted, prompt.user)),
     ]
     if retry:
         problem = f"That cannot be used: {retry['problem']}. Answer again, with JSON alone."
@@ -248,7 +252,7 @@ async def _ask_assistant(
     """Return the reply of an assistant: `data` of its Next hook when there is some, else the JSON
     in its text."""
     with span("agent", id) as node:
-        asked = json.dumps(wanted, ensure_ascii=False)
+        asked = _with_picture(use, wanted, _without_picture(use, wanted))
         end, error = await targets.assistant(id, asked, use.json_reply)
         node.data.update(characters=len(end.content), usage=end.usage.model_dump())
         if error:
@@ -260,6 +264,20 @@ async def _ask_assistant(
         return RawReply(value)
     cut = by_model and end.finish_reason == LENGTH
     return RawReply(await _read_text(use, value), by_model, cut)
+
+
+def _without_picture(use: Use[Any, Any], wanted: Mapping[str, Any]) -> str:
+    """Return the request as JSON, without its picture."""
+    kept = {key: value for key, value in wanted.items() if key != use.picture}
+    return json.dumps(kept, ensure_ascii=False)
+
+
+def _with_picture(use: Use[Any, Any], wanted: Mapping[str, Any], text: str) -> StepContent:
+    """Return the content of a message with this text, and the picture of the request."""
+    if not use.picture:
+        return text
+    picture = {"type": "image_url", "image_url": {"url": wanted[use.picture]}}
+    return [{"type": "text", "text": text}, picture]
 
 
 async def _call_tool(

@@ -110,6 +110,7 @@ def _list_delegate_targets(settings: Settings) -> Iterator[str]:
         uses.fetch,
     )
     yield uses.verify
+    yield uses.vision
     yield settings.search.web.provider
     if settings.search.rerank.mcp:
         yield f"mcp:{settings.search.rerank.mcp.removeprefix('mcp:')}"

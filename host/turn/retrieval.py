@@ -55,7 +55,7 @@ async def search_user_data(run: AssistantRun, data: UserData) -> None:
 
 async def search_automatically(run: AssistantRun, created: CreateReturn | None) -> Plan:
     """Plan the automatic searches and return the plan. The searches run at the same time as the
-    resources that the assistant lists are read."""
+    resources that the assistant lists are read, and pictures are described."""
     requested = run.request.options.search
     decided = _decide(run, requested, created)
     with span("plan", types=list(decided.types), reason=decided.reason):
@@ -65,7 +65,7 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
             "nothing_searched",
             f"the request has search: true: {decided.reason or 'there is no question'}",
         )
-    jobs: list[_Job] = []
+    jobs = _describe_pictures(run)
     if run.question:
         searcher = replace(run.searcher, other_words=_find_other_words(run))
         jobs += [
@@ -105,6 +105,25 @@ def _find_other_words(run: AssistantRun) -> FindOtherWords | None:
     from groundhook.host.turn.rewriting import in_other_words
 
     return in_other_words(run)
+
+
+def _describe_pictures(run: AssistantRun) -> list[_Job]:
+    """Return the jobs that describe what the model does not see; they know the settings of
+    Create."""
+    if not run.settings.uses.vision:
+        return []
+    # Imported here because few assistants have pictures described.
+    from groundhook.host.turn.vision import describe, unseen_pictures
+
+    return [
+        partial(
+            _read_whole,
+            run,
+            _Reading("picture", each.name, each.name, "kb", "user", own_deadline=True),
+            partial(describe, run, each),
+        )
+        for each in unseen_pictures(run)
+    ]
 
 
 def _list_resources(run: AssistantRun) -> list[ResourceReference]:

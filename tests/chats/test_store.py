@@ -560,3 +560,21 @@ async def test_files_are_of_one_chat_bounded_for_a_person_and_removed_with_it(
         await conversations.files(ADA, first.id, ["f_tea"])
     await store.chats.delete(ADA, second.id)
     await begin(store, first.id, question(first.id), files=[tea, cup], most=most)
+
+
+async def test_descriptions_of_pictures_are_of_one_chat_bounded_and_removed_with_it(
+    store: ChatStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groundhook.host.chats.attachments.MOST_PICTURE_TEXTS", 2)
+    first, second, kept = await chat(store), await chat(store), store.conversations
+    for digest, text in (("d1", "tea\0"), ("d1", "late"), ("d2", "cup"), ("d3", "too many")):
+        await kept.keep_picture_text(ADA, first.id, digest, text)
+    found = [await kept.picture_text(ADA, first.id, each) for each in ("d1", "d2", "d3")]
+    assert found == ["tea", "cup", ""]
+    assert await kept.picture_text(ADA, second.id, "d1") == ""
+    assert await kept.picture_text(BOB, first.id, "d1") == ""
+    await kept.keep_picture_text(BOB, first.id, "d4", "not his chat")
+    await store.chats.delete(ADA, first.id)
+    await kept.keep_picture_text(ADA, first.id, "d1", "removed meanwhile")
+    assert await kept.picture_text(ADA, first.id, "d1") == ""
+    assert await kept.picture_text(BOB, first.id, "d4") == ""

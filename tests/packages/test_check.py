@@ -120,8 +120,7 @@ def test_names_that_lead_nowhere_are_placed_with_the_nearest_name(make_app: Make
         f"{where}:3:74: error: no web search provider 'tavly' (did you mean 'tavily'?)",
         f"{where}:4:33: error: no assistant 'bb' (known: a)",
         f"{where}:4:49: error: no MCP server 'fils.rank' (known: files)",
-        f"{where}:4:76: warning: 'uses.vision' has no effect (images go to the assistant's"
-        " connector)",
+        f"{where}:4:76: error: no assistant 'v' (known: a)",
         f"{where}:4:92: error: no assistant 'judge' (known: a)",
         f"{where}:5:23: error: no MCP server 'fies' (did you mean 'files'?)",
         f"{where}:6:32: error: no prompt preset 'p' (none are known)",

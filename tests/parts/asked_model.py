@@ -57,7 +57,7 @@ class AskedModel:
         return self.calls[call][-1].text
 
     def delegates(self) -> TurnDelegates:
-        async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
+        async def assistant(id: str, text: Any, reply: JsonReply) -> tuple[StreamEnd, str]:
             raise UnknownName("assistant", id, [])
 
         return TurnDelegates(

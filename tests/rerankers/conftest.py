@@ -163,7 +163,7 @@ async def delegated_rig(name: str) -> AsyncIterator[Rig]:
         written = json.dumps(answer(json.loads(messages[1].text)))
         return ModelReply(text=written, data=json.loads(written))
 
-    async def assistant(id: str, text: str, reply: JsonReply) -> tuple[StreamEnd, str]:
+    async def assistant(id: str, text: Any, reply: JsonReply) -> tuple[StreamEnd, str]:
         return StreamEnd(content="", data=answer(json.loads(text)), finish_reason="stop"), ""
 
     targets = DelegateTargets(
