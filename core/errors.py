@@ -131,7 +131,7 @@ class UnknownName(UsageError):
     ) -> None:
         names = sorted(known)
         super().__init__(f"no {noun} {name!r}", place=place, hint=hint or suggestion(name, names))
-        self.name = name
+        self.noun, self.name = noun, name
 
 
 class NotFound(UnknownName):

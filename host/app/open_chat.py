@@ -145,6 +145,7 @@ class OpenChat:
         if no call of the answer waits, or for an answer that is none of the choices, AlreadyDecided
         if the user has decided, or the chat has gone on without a decision."""
         await self._end_lost_turn()
+        path: Sequence[ChatMessage] = ()
         if message is None:
             path = await self.messages()
             message = path[-1] if path else ""
@@ -153,6 +154,8 @@ class OpenChat:
         if answer.decisions:  # its turn has no answer
             raise AlreadyDecided
         if not pending:
+            if any(each.answer and each.answer.pending for each in path):
+                raise AlreadyDecided
             raise UsageError("no call of this answer waits for approval")
         decisions = _decisions(pending, approved, reason)
         question, _ = self._make_question(_in_words(decisions), answer.id)

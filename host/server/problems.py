@@ -60,6 +60,9 @@ KINDS: Mapping[str, ProblemKind] = {
         403, "Wrong origin", "A browser sent the request from a page of another site."
     ),
     "unknown_name": ProblemKind(404, "Not found", "It does not exist, or belongs to another user."),
+    "previous_response_not_found": ProblemKind(
+        400, "Not kept", "The response that the request continues is not kept, or another user's."
+    ),
     "not_allowed": ProblemKind(405, "Wrong method", "The address accepts other methods."),
     "unknown_url": ProblemKind(404, "No such address", "The server has no such address."),
     "chat_busy": ProblemKind(409, "The chat is busy", "A turn of the chat is under way."),
@@ -122,10 +125,11 @@ class WrongRequest(UsageError):
 
 @dataclass(frozen=True, kw_only=True)
 class HttpProblem:
-    """An error in the form for a client."""
+    """An error in the form for a client. `noun`: what a name that is not known should name."""
 
     code: str
     detail: str
+    noun: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -141,7 +145,7 @@ def problem_of(error: BaseException) -> HttpProblem:
         case Refused():
             return HttpProblem(code=error.code, detail=_sentence(error), headers=error.headers)
         case UnknownName():  # the hint would list names that the caller may not know
-            return HttpProblem(code="unknown_name", detail=error.message)
+            return HttpProblem(code="unknown_name", detail=error.message, noun=error.noun)
         case NotSupported():
             return HttpProblem(code="unsupported_value", detail=_sentence(error))
         case UsageError():
@@ -195,13 +199,24 @@ def response(problem: HttpProblem, shape: Shape, request_id: str) -> Response:
 def _openai(problem: HttpProblem) -> dict[str, Any]:
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     kind = "server_error" if problem.status >= 500 else "invalid_request_error"
-    code = "model_not_found" if problem.code == "unknown_name" else problem.code
-    code = "invalid_api_key" if problem.code == "unauthenticated" else code
     about = _PATH.match(problem.detail) if problem.status == 400 else None
     error = {
         "message": problem.detail,
         "type": kinds.get(problem.status, kind),
         "param": about[1] if about else problem.more.get("param"),
-        "code": code,
+        "code": _openai_code(problem),
     }
     return {"error": error}
+
+
+def _openai_code(problem: HttpProblem) -> str:
+    """Return the code that OpenAI's API has, on which its clients decide; else our own."""
+    match problem.code:
+        case "unknown_name":  # assistants are its models
+            return f"{'model' if problem.noun in ('', 'assistant') else problem.noun}_not_found"
+        case "unauthenticated":
+            return "invalid_api_key"
+        case "rate_limited":
+            return "rate_limit_exceeded"
+        case own:
+            return own

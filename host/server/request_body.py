@@ -42,6 +42,7 @@ from groundhook.core.types.turn import (
     connector_ids,
     is_media,
 )
+from groundhook.host.output.dialects.literal import without_citations
 from groundhook.host.server.problems import Refused, WrongRequest
 
 _Model = TypeVar("_Model", bound=Value)
@@ -235,6 +236,7 @@ def read_conversation(wanted: TurnRequest, settings: ServerSettings) -> tuple[Me
     given = wanted.messages
     if given is None:
         given = (Message(role="user", content=wanted.text),)
+    made: list[Message] = []
     for n, message in enumerate(given):
         if message.role not in ("user", "assistant"):
             raise WrongRequest(f"messages[{n}].role: should be 'user' or 'assistant'")
@@ -244,24 +246,35 @@ def read_conversation(wanted: TurnRequest, settings: ServerSettings) -> tuple[Me
             raise WrongRequest(
                 f"messages[{n}].{next(iter(message.__pydantic_extra__))}: unknown key"
             )
-    return with_sources(check_lengths(given, settings.limits), wanted.data.sources)
+        if message.role == "assistant":  # models imitate the numbers that they read
+            shown = without_citations(message.content)
+            message = message.model_copy(update={"content": shown})
+        made.append(message)
+    return with_sources(check_lengths(made, settings.limits), wanted.data.sources)
 
 
-def check_lengths(messages: Sequence[Message], limits: LimitSettings) -> tuple[Message, ...]:
-    """Return the messages. Raises UsageError if there are none, too many, or too long ones."""
+def check_lengths(
+    messages: Sequence[Message],
+    limits: LimitSettings,
+    name: str = "messages",
+    paths: Sequence[str] = (),
+) -> tuple[Message, ...]:
+    """Return the messages. `name` is the key of the request that has them, `paths` where each is in
+    it. Raises UsageError if there are none, too many, or too long ones."""
     if not messages:
-        raise WrongRequest("messages: should have at least one entry")
+        raise WrongRequest(f"{name}: should have at least one entry")
     if len(messages) > limits.messages:
-        raise WrongRequest(f"messages: at most {limits.messages} are accepted")
+        raise WrongRequest(f"{name}: at most {limits.messages} are accepted")
     size = sum(map(_count_text, messages))
     if size > limits.message_kb * 1024:
         raise WrongRequest(
-            f"messages: at most {limits.message_kb} kB of text together are accepted"
+            f"{name}: at most {limits.message_kb} kB of text together are accepted"
             " (server.limits.message_kb)"
         )
     for n, message in enumerate(messages):
-        _check_media(message, n, limits)
-        _check_parts(message, n)
+        where = paths[n] if paths else f"{name}[{n}]"
+        _check_media(message, where, limits)
+        _check_parts(message, where)
     return tuple(messages)
 
 
@@ -273,32 +286,35 @@ def _count_text(message: Message) -> int:
     return len(message.model_dump_json())
 
 
-def _check_media(message: Message, n: int, limits: LimitSettings) -> None:
+def _check_media(message: Message, where: str, limits: LimitSettings) -> None:
     most = limits.image_mb * 4 / 3 * 1024 * 1024 + MOST_DESCRIPTION
     for part in message.content if isinstance(message.content, list) else ():
         if is_media(part) and len(json.dumps(part)) > most:
             raise WrongRequest(
-                f"messages[{n}]: an image or a file has at most {limits.image_mb:g} MB"
+                f"{where}: an image or a file has at most {limits.image_mb:g} MB"
                 " (server.limits.image_mb)"
             )
 
 
-def _check_parts(message: Message, n: int) -> None:
+def _check_parts(message: Message, where: str) -> None:
     for part in message.content if isinstance(message.content, list) else ():
         data = part.get("data") if part.get("type") == "data" else None
         sources = data.get("sources") if isinstance(data, Mapping) else None
         if isinstance(sources, list) and len(sources) > MOST_SOURCES:
-            raise WrongRequest(f"messages[{n}]: at most {MOST_SOURCES} sources are accepted")
+            raise WrongRequest(f"{where}: at most {MOST_SOURCES} sources are accepted")
 
 
 def with_sources(
     messages: tuple[Message, ...], sources: Iterable[DataSource]
 ) -> tuple[Message, ...]:
-    """Return the messages with the sources as a data part of the last user message."""
+    """Return the messages with the sources as a data part of the last user message. Raises
+    UsageError without one."""
     listed = [source.model_dump() for source in sources]
     if not listed:
         return messages
-    last = max(n for n, message in enumerate(messages) if message.role == "user")
+    last = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
+    if last is None:
+        raise WrongRequest("data.sources: there is no question that refers to them")
     content = messages[last].content
     parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     data = {"type": "data", "data": {"sources": listed}}
@@ -312,19 +328,20 @@ def turn_options(
     request: Request,
     settings: ServerSettings,
     address: str,
+    place: str = "options.",
 ) -> TurnOptions:
-    """Return the options of a turn: those that the client chose, and facts about the client. Raises
-    UsageError."""
+    """Return the options of a turn: those that the client chose, and facts about the client.
+    `place` is where they are in the request. Raises UsageError."""
     given: dict[str, Any] = wanted.model_dump(exclude_unset=True)
     if wanted.connector is not None:
         given["connector"] = _check_connector(wanted.connector, settings)
     if wanted.locale and not is_language_tag(wanted.locale):
         raise WrongRequest(f"options.locale: {no_language_tag(wanted.locale)}")
     if len(json.dumps(wanted.metadata)) > METADATA_KB * 1024:
-        raise WrongRequest(f"options.metadata: at most {METADATA_KB} kB are accepted")
+        raise WrongRequest(f"{place}metadata: at most {METADATA_KB} kB are accepted")
     if "__disable_global_prompts" in wanted.metadata:
         raise WrongRequest(
-            "options.metadata.__disable_global_prompts: the app's prompts hold for every client;"
+            f"{place}metadata.__disable_global_prompts: the app's prompts hold for every client;"
             " only a hook may leave them out"
         )
     if search is not None:

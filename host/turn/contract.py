@@ -158,7 +158,7 @@ class _AnsweringJson:
                     Message(role="user", content=again),
                 ],
             )
-        raise ContractBroken(f"the answer does not have the form of response_format: {problem}")
+        raise ContractBroken(f"the answer does not have the demanded form: {problem}")
 
     def _instructed(self, messages: Sequence[Message]) -> list[Message]:
         schema = "" if self.reply == "json" else json.dumps(self.reply.schema, ensure_ascii=False)

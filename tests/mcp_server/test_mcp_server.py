@@ -224,6 +224,8 @@ async def test_a_whole_turn_answers_with_numbers_and_reports_its_searches(host: 
     assert "steeps briefly" in text_of(answer)
     assert "[1]" in text_of(answer)
     assert answer.structured_content["citations"][0]["verdict"] == "ok"
+    assert answer.structured_content["grounded"] is True
+    assert answer.structured_content["claims"]["cited"] == 1
     assert [step.partition(":")[0] for step in steps] == [
         "searching",
         "found 1",

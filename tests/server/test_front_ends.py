@@ -228,8 +228,9 @@ def test_decisions_over_the_api_are_made_once_and_by_the_owner(serve: Serve) -> 
         assert answered.json()["content"] == "Done."
         repeated = client.post(path, json=body, headers=key).json()
         assert repeated["turn_id"] == answered.json()["turn_id"]
-        twice = client.post(path, json=body)
-        assert (twice.status_code, twice.json()["code"]) == (409, "already_decided")
+        for again in (body, {"approved": True}):
+            twice = client.post(path, json=again)
+            assert (twice.status_code, twice.json()["code"]) == (409, "already_decided")
         [_, first, decision, _] = client.get(f"/api/chats/{chat}").json()["messages"]
         assert first["answer"]["pending"][0]["name"] == "cancel"
         assert decision["decisions"][0]["approved"] is True

@@ -67,6 +67,13 @@ def test_the_stream_is_the_same_response_and_can_be_read_later(client: OpenAI) -
     assert later.output_text == ANSWER
     assert later.usage == final.usage
     assert (later.model, later.status) == ("tea", "completed")
+    again = list(client.responses.retrieve(final.id, stream=True))
+    assert [event.type for event in again] == [event.type for event in events]
+    assert "".join(e.delta for e in again if e.type == "response.output_text.delta") == ANSWER
+    rest = list(client.responses.retrieve(final.id, stream=True, starting_after=3))
+    assert [each.to_dict() for each in rest] == [each.to_dict() for each in again[4:]]
+    with pytest.raises(openai.BadRequestError, match="starting_after"):
+        client.responses.retrieve(final.id, stream=True, starting_after=-2)
 
 
 def test_the_next_response_continues_the_chat_of_the_one_before_it(serve: Serve) -> None:
@@ -91,12 +98,14 @@ def test_the_next_response_continues_the_chat_of_the_one_before_it(serve: Serve)
                 other.responses.retrieve(first.id)
             with pytest.raises(openai.NotFoundError):
                 other.responses.cancel(first.id)
-            with pytest.raises((openai.NotFoundError, openai.PermissionDeniedError)):
+            with pytest.raises(openai.BadRequestError) as foreign:
                 other.responses.create(model="plain", input="?", previous_response_id=first.id)
+            assert foreign.value.code == "previous_response_not_found"
         alone = client.responses.create(model="plain", input="Coffee?", store=False)
         with pytest.raises(openai.APIStatusError) as lost:
             client.responses.create(model="plain", input="?", previous_response_id=alone.id)
-        assert lost.value.status_code in (400, 404)
+        assert lost.value.code == "previous_response_not_found"
+        assert lost.value.param == "previous_response_id"
 
 
 def test_a_call_of_the_clients_tool_is_an_item_and_its_output_continues_it(serve: Serve) -> None:
@@ -149,7 +158,7 @@ def test_previous_response_id_continues_answers_with_tools_of_their_owner(serve:
                 client.responses.create(
                     model="plain", tools=[WEATHER], previous_response_id=first.id, **wrong
                 )
-        with pytest.raises(openai.NotFoundError):
+        with pytest.raises(openai.BadRequestError):
             other.responses.create(
                 model="plain", input=result, tools=[WEATHER], previous_response_id=first.id
             )
@@ -194,25 +203,48 @@ def test_a_response_under_way_is_cancelled(client: OpenAI) -> None:
         first = next(iter(stream))
         assert first.type == "response.created"
         id = first.response.id
-        client.responses.cancel(id)
+        assert client.responses.cancel(id).status == "cancelled"
         for _ in stream:
             pass
         assert client.responses.retrieve(id).status == "cancelled"
 
 
+def test_the_chat_of_a_cancelled_response_is_free(serve: Serve) -> None:
+    files = scripted({"text": "Never", "delay_ms": 3_600_000})
+    with (
+        serve(files) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=LOCAL) as client,
+    ):
+        with client.responses.create(model="plain", input="How long?", stream=True) as stream:
+            first = next(iter(stream))
+            assert first.type == "response.created"
+            assert client.responses.cancel(first.response.id).status == "cancelled"
+        with served.client() as reader:
+            [chat] = reader.get("/api/chats").json()["chats"]
+            asked = reader.post(f"/api/chats/{chat['id']}/turns", json={"text": "And now?"})
+        assert asked.status_code == 200
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"input": []}, "messages"),
+        ({"input": []}, "input"),
+        ({"instructions": "Be brief.", "input": [{"role": "x", "content": "y"}]}, "input[0].role"),
+        ({"input": [{"role": "user", "content": "x"}, {"role": "user"}]}, "input[1].content"),
+        ({"input": [{"type": "function_call_output", "call_id": "c"}]}, "input[0].output"),
+        ({"input": [{"type": "function_call", "call_id": "c"}]}, "input[0].name"),
+        ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
+        ({"tools": [{"type": "function", "name": "not a name"}]}, "tools[0].name"),
+        ({"metadata": {"x": "y" * 17_000}}, "metadata"),
         ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].id"),
         ({"input": [{"type": "message", "role": "user", "content": [{"type": "x"}]}]}, None),
         (
             {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
-            "messages[0].tool_call_id",
+            "input[0].call_id",
         ),
         (
             {"input": [{"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}]},
-            "messages[0].tool_calls[0]",
+            "input[0]",
         ),
         ({"background": True}, "background"),
         ({"text": {"format": {"type": "json_schema", "schema": {"$ref": "#"}}}}, None),
@@ -233,9 +265,15 @@ def test_a_request_that_cannot_be_answered_is_refused(
 @pytest.mark.parametrize("id", ["resp_none", "none", "resp_"])
 def test_an_unknown_response_is_not_found(served: Served, id: str) -> None:
     with served.client() as client:
-        assert client.get(f"/v1/responses/{id}").status_code == 404
+        for read in (
+            client.get(f"/v1/responses/{id}"),
+            client.post(f"/v1/responses/{id}/cancel"),
+        ):
+            assert (read.status_code, read.json()["error"]["code"]) == (404, "response_not_found")
         asked = {"model": "tea", "input": "x", "previous_response_id": id}
-        assert client.post("/v1/responses", json=asked).status_code == 404
+        answer = client.post("/v1/responses", json=asked)
+        code = answer.json()["error"]["code"]
+        assert (answer.status_code, code) == (400, "previous_response_not_found")
 
 
 def test_items_of_a_kept_response_are_named_in_later_inputs_of_their_owner(serve: Serve) -> None:

@@ -39,6 +39,21 @@ def test_json_lines_and_one_json_answer_are_the_same_turn(served: Served) -> Non
     assert len(whole["sources"]) == 2
     assert whole["error"] is None
     assert whole["citations"][0]["url"].startswith(f"{served.url}/api/sources/db/tea/")
+    judged = {"grounded": True, "certainty": "sure", "claims": streamed[-1]["claims"]}
+    assert {key: whole[key] for key in judged} == judged
+    assert whole["claims"]["supported"] == 1
+
+
+def test_a_model_does_not_read_the_numbers_of_earlier_answers(served: Served) -> None:
+    earlier = [
+        {"role": "user", "content": "Which [1]?"},
+        {"role": "assistant", "content": "Assam [1], Sencha [[2]](https://tea.example/2)."},
+        {"role": "user", "content": "all teas"},
+    ]
+    asked = {"assistant": "talks", "messages": earlier}
+    with served.client(accept="application/json") as client:
+        read = client.post("/api/turns", json=asked).json()["metadata"]["received"]
+    assert [each["content"] for each in read] == ["Which [1]?", "Assam, Sencha.", "all teas"]
 
 
 def test_only_the_events_asked_for_are_sent_and_authors_may_see_the_trace(served: Served) -> None:

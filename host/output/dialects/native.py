@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import Field
 
-from groundhook.core.types.base import Value
+from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.events import (
     ApprovalRequired,
     Cited,
+    Claims,
     Event,
     Failed,
     SearchComplete,
@@ -51,6 +52,7 @@ class Answer(Value):
             " it cites judges"
         ),
     )
+    claims: Claims = defaults_of(Claims)
     usage: Usage = Usage()
     timings: dict[str, float] = Field(default={}, description="Milliseconds")
     warnings: tuple[Warned, ...] = Field(
@@ -118,6 +120,7 @@ def answer(state: Gathered) -> Answer:
         pending=state.pending,
         grounded=end.grounded,
         certainty=end.certainty,
+        claims=end.claims,
         usage=end.usage,
         timings=end.timings,
         warnings=state.warnings,

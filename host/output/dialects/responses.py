@@ -206,6 +206,29 @@ class Responses:
         return self.chat.id.removeprefix("resp_")
 
 
+@dataclass(frozen=True)
+class After:
+    """The events of a response behind the one with the number `after`."""
+
+    fold: Responses
+    after: int
+
+    def begin(self) -> ResponseOutput:
+        return self.fold.begin()
+
+    def step(
+        self, state: ResponseOutput, event: Event, /
+    ) -> tuple[ResponseOutput, Sequence[ClientMessage]]:
+        state, made = self.fold.step(state, event)
+        return state, self._later(made)
+
+    def end(self, state: ResponseOutput, /) -> Sequence[ClientMessage]:
+        return self._later(self.fold.end(state))
+
+    def _later(self, made: Sequence[ClientMessage]) -> list[ClientMessage]:
+        return [piece for piece in made if piece.data["sequence_number"] > self.after]
+
+
 # What SDKs require of a response; the request's own values replace them.
 DEFAULTS: Mapping[str, Any] = {
     "instructions": None,

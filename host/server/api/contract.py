@@ -25,11 +25,18 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
 
 async def read_contract(
-    *, tools: Sequence[Any] | None, choice: Any, stop: Any, form: Any, form_path: str
+    *,
+    tools: Sequence[Any] | None,
+    choice: Any,
+    stop: Any,
+    form: Any,
+    form_path: str,
+    function: str = ".function",
 ) -> Contract:
     """Return the contract of a request. `tools`, `choice` and `form` (`response_format`) are those
-    of chat completions, `form_path` is the key that errors name. Raises UsageError."""
-    offered = await _read_tools(tools or ())
+    of chat completions; `form_path` is the key that errors name, `function` the place of a function
+    in its tool. Raises UsageError."""
+    offered = await _read_tools(tools or (), function)
     names = {tool["function"]["name"] for tool in offered}
     chosen = _read_choice(choice, names)
     return Contract(
@@ -40,27 +47,26 @@ async def read_contract(
     )
 
 
-async def _read_tools(given: Sequence[Any]) -> tuple[Mapping[str, Any], ...]:
+async def _read_tools(given: Sequence[Any], place: str) -> tuple[Mapping[str, Any], ...]:
     if len(given) > MOST_TOOLS:
         raise WrongRequest(f"tools: at most {MOST_TOOLS} are accepted")
     if len(json.dumps(given)) > TOOLS_KB * 1024:
         raise WrongRequest(f"tools: at most {TOOLS_KB} kB are accepted")
     tools: dict[str, Mapping[str, Any]] = {}
     for n, tool in enumerate(given):
-        where = f"tools[{n}]"
         if not isinstance(tool, Mapping) or tool.get("type") != "function":
             kind = str(tool.get("type"))[:80] if isinstance(tool, Mapping) else ""
-            raise NotSupported(f"{where}.type: only 'function' is offered, not {kind!r}")
-        function = tool.get("function")
+            raise NotSupported(f"tools[{n}].type: only 'function' is offered, not {kind!r}")
+        function, where = tool.get("function"), f"tools[{n}]{place}"
         name = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(name, str):
-            raise WrongRequest(f"{where}.function.name: should be text")
+            raise WrongRequest(f"{where}.name: should be text")
         if not _NAME.fullmatch(name):
-            raise WrongRequest(f"{where}.function.name: 1 to 64 letters, digits, '_' or '-'")
+            raise WrongRequest(f"{where}.name: 1 to 64 letters, digits, '_' or '-'")
         if name in tools:
-            raise WrongRequest(f"{where}.function.name: another tool has this name")
+            raise WrongRequest(f"{where}.name: another tool has this name")
         schema = function.get("parameters") or {"type": "object", "properties": {}}
-        await _check_schema(schema, f"{where}.function.parameters")
+        await _check_schema(schema, f"{where}.parameters")
         described = str(function.get("description") or "")[:LONGEST_DESCRIPTION]
         made: dict[str, Any] = {"name": name, "description": described, "parameters": schema}
         if isinstance(function.get("strict"), bool):

@@ -18,12 +18,14 @@ _READ = ("role", "content", "tool_calls", "tool_call_id")
 
 @dataclass
 class ReadConversation:
-    """The messages that are read so far, the paths of what is ignored, and the ids of calls of the
-    client's tools whose results have not come."""
+    """The messages that are read so far with their paths in the request, the paths of what is
+    ignored, and the ids of calls of the client's tools whose results have not come."""
 
     messages: list[Message] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     hears: bool = False  # whether a model of the assistant reads audio
+    result_key: str = "tool_call_id"  # the key of a result in the request
     _open: dict[str, str] = field(default_factory=dict)  # paths of calls by id
 
     @staticmethod
@@ -33,18 +35,22 @@ class ReadConversation:
         *,
         hears: bool = False,
         openwebui: bool = False,
+        items: Sequence[Sequence[str]] = (),
     ) -> ReadConversation:
         """Return the conversation of a request. A client's system message becomes the user's,
         unless the settings allow it, because it would outrank the assistant's prompts. Audio is
         refused unless a model `hears` it. Of `openwebui` the list of attached files is omitted.
-        Raises UsageError, NotSupported."""
-        made = ReadConversation(hears=hears)
+        `items` are the paths of the items of Responses of which each message was made: its own,
+        and those of its calls. Raises UsageError, NotSupported."""
+        made = ReadConversation(hears=hears, result_key="call_id" if items else "tool_call_id")
         for n, each in enumerate(given):
-            made._add(_without_attached(each) if openwebui else each, f"messages[{n}]", system)
+            paths = items[n] if items else (f"messages[{n}]",)
+            made._add(_without_attached(each) if openwebui else each, paths, system)
         made._require_results()
         return made
 
-    def _add(self, each: Mapping[str, Any], where: str, system: str) -> None:
+    def _add(self, each: Mapping[str, Any], paths: Sequence[str], system: str) -> None:
+        where = paths[0]
         role, content = each.get("role"), each.get("content")
         fields: dict[str, Any] = {"role": role, "content": content}
         if role != "tool":
@@ -57,7 +63,7 @@ class ReadConversation:
         elif role == "tool":
             fields["tool_call_id"] = self._result_of(each, where)
         elif role == "assistant":
-            calls = self._calls_of(each, where)
+            calls = self._calls_of(each, paths)
             if not calls and not content:
                 self.ignored.append(where)
                 return
@@ -73,14 +79,16 @@ class ReadConversation:
         message, _ = request_body.validate_body(Message, fields, where)
         self.ignored += [f"{where}.{key}" for key in each if key not in _READ]
         self.messages.append(message)
+        self.paths.append(where)
 
-    def _calls_of(self, each: Mapping[str, Any], where: str) -> list[dict[str, Any]]:
+    def _calls_of(self, each: Mapping[str, Any], paths: Sequence[str]) -> list[dict[str, Any]]:
         made: list[dict[str, Any]] = []
+        where, *items = paths
         given = each.get("tool_calls") or []
         if not isinstance(given, list):
             raise WrongRequest(f"{where}.tool_calls: should be a list")
         for n, call in enumerate(given):
-            path = f"{where}.tool_calls[{n}]"
+            path = items[n] if n < len(items) else f"{where}.tool_calls[{n}]"
             function = call.get("function") if isinstance(call, Mapping) else None
             id = call.get("id") if isinstance(call, Mapping) else None
             if not isinstance(function, Mapping) or not isinstance(id, str) or not id:
@@ -89,7 +97,7 @@ class ReadConversation:
             if not isinstance(name, str) or not isinstance(arguments, str):
                 raise WrongRequest(f"{path}.function: should have a name and arguments as text")
             if id in self._open:
-                raise WrongRequest(f"{path}.id: another call has it")
+                raise WrongRequest(f"{path}: another call has its id")
             self._open[id] = path
             called = {"name": name, "arguments": arguments}
             made.append({"id": id, "type": "function", "function": called})
@@ -99,15 +107,18 @@ class ReadConversation:
         id = each.get("tool_call_id")
         if not isinstance(id, str) or self._open.pop(id, None) is None:
             raise WrongRequest(
-                f"{where}.tool_call_id: the message of the assistant before it has no call of this"
-                " id without a result"
+                f"{where}.{self.result_key}: the answer before it has no call of this id without a"
+                " result"
             )
         return id
 
     def _require_results(self) -> None:
         if self._open:
             path = next(iter(self._open.values()))
-            raise WrongRequest(f"{path}: its result does not follow, a message of the role 'tool'")
+            result = "a message of the role 'tool'"
+            if self.result_key == "call_id":
+                result = "an item 'function_call_output'"
+            raise WrongRequest(f"{path}: its result does not follow, {result}")
 
 
 def _without_attached(message: Mapping[str, Any]) -> Mapping[str, Any]:

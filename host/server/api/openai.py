@@ -241,7 +241,7 @@ def _options(call: Call, wanted: ChatRequest, settings: ServerSettings) -> TurnO
         **({} if wanted.metadata is None else {"metadata": wanted.metadata}),
     )
     made = request_body.turn_options(
-        chosen, wanted.groundhook.search, call.request, settings, call.address
+        chosen, wanted.groundhook.search, call.request, settings, call.address, ""
     )
     chat = wanted.groundhook.chat_id or call.request.headers.get("x-openwebui-chat-id", "")
     return made.model_copy(update={"chat_id": chat[:200]}) if chat else made

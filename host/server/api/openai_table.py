@@ -57,13 +57,17 @@ OPENAI_ENDPOINTS: tuple[Endpoint, ...] = (
         about="A response by its id, as far as it is.",
         scope="chat",
         shape="openai",
+        query=(
+            ("stream", "`true`: the response as its events"),
+            ("starting_after", "The `sequence_number` of the last event that the client has"),
+        ),
     ),
     Endpoint(
         method="POST",
         path="/v1/responses/{response}/cancel",
         handler=responses_api.cancel,
         part="openai",
-        about="Stop a response; its text so far remains.",
+        about="Stop a response, and wait for its end; its text so far remains.",
         scope="chat",
         shape="openai",
     ),

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
@@ -22,7 +23,7 @@ from groundhook.core.types.events import Event, StreamStart
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
-from groundhook.host.output.dialects.responses import Responses
+from groundhook.host.output.dialects.responses import After, Responses
 from groundhook.host.server import request_body
 from groundhook.host.server.api.contract import read_contract
 from groundhook.host.server.api.conversation import ReadConversation
@@ -32,17 +33,18 @@ from groundhook.host.server.api.openai import (
     ignored_header,
     offered_package,
 )
+from groundhook.host.server.api.response_items import as_choice, as_messages, as_tool
 from groundhook.host.server.api.turns import Start, begin, begin_in_chat, stream, turn_headers
 from groundhook.host.server.problems import Refused, WrongRequest, failure_status
 from groundhook.host.server.request_body import AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.kept_turns import KeptTurn
-from groundhook.host.server.turns.running import ServerTurn, TurnLog
+from groundhook.host.server.turns.running import Logged, ServerTurn, TurnLog
 from groundhook.host.server.turns.sse import SSE, FoldWriter, folded, folded_so_far
 
 PREFIX = "resp_"
-_FILE = ("filename", "file_data", "file_url", "file_id")
-_TEXTS = ("input_text", "output_text", "text")
+PREVIOUS = "previous_response_id"
+CANCEL_S = 10.0  # how long a cancelled response is waited for
 
 
 class ResponseRequest(Value):
@@ -125,24 +127,30 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
     """Return a request as it is asked, and the paths of what is not read. Raises UsageError."""
     settings = call.serving.settings
     contract = await read_contract(
-        tools=[_as_tool(tool) for tool in wanted.tools or ()],
-        choice=_as_choice(wanted.tool_choice),
+        tools=[as_tool(tool) for tool in wanted.tools or ()],
+        choice=as_choice(wanted.tool_choice),
         stop=None,
         form=(wanted.text or {}).get("format"),
         form_path="text.format",
+        function="",
     )
     if not isinstance(wanted.input, str):
         wanted = wanted.model_copy(update={"input": await _with_items(call, wanted.input)})
-    said, turn = _as_messages(wanted.input), None
+    turn = None
+    said, items = as_messages(wanted.input)
     if wanted.previous_response_id:
         turn = await _previous(call, wanted.previous_response_id)
         is_question = [each["role"] for each in said] == ["user"] and not contract.tools
         if not turn.chat_id or not is_question:
-            said, turn = [*await _history(call, turn), *said], None
-    instructions = [{"role": "system", "content": wanted.instructions}]
-    given = [*(instructions if wanted.instructions else ()), *said]
-    read = ReadConversation.of(given, settings.openai.system)
-    messages = request_body.check_lengths(read.messages, settings.limits)
+            history = await _history(call, turn)
+            said, turn = [*history, *said], None
+            items = [*([(PREVIOUS,)] * len(history)), *items]
+    given = said
+    if wanted.instructions:
+        given = [{"role": "system", "content": wanted.instructions}, *said]
+        items = [("instructions",), *items]
+    read = ReadConversation.of(given, settings.openai.system, items=items)
+    messages = request_body.check_lengths(read.messages, settings.limits, "input", read.paths)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
     asked = _Asked(
         messages=messages,
@@ -186,14 +194,28 @@ async def _items_of(call: Call, turn_id: str) -> dict[str, dict[str, Any]]:
     return {item["id"]: item for item in response["output"]}
 
 
-async def retrieve(call: Call) -> Response:
-    """Return a response by its id, as far as it is."""
-    return _json(await _response_so_far(call, await _turn(call)))
+async def retrieve(call: Call) -> ASGIApp:
+    """Return a response by its id, as far as it is; with `stream=true` its events, from the first
+    one or after `starting_after`."""
+    running = await _turn(call)
+    asked = call.request.query_params
+    if asked.get("stream", "").lower() not in ("true", "1"):
+        return _json(await _response_so_far(call, running))
+    after = asked.get("starting_after", "-1")
+    if after != "-1" and not (after.isascii() and after.isdecimal() and len(after) < 10):
+        raise WrongRequest("starting_after: should be the `sequence_number` of an event")
+    fold = After(_kept_fold(call, running, await running.events_so_far()), int(after))
+    headers = turn_headers(call, running)
+    return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
+
+
+def _kept_fold(call: Call, running: TurnLog, log: Sequence[Logged]) -> Responses:
+    return _fold(call, running, _assistant(log), _created(running), {})
 
 
 async def _response_so_far(call: Call, running: TurnLog) -> dict[str, Any]:
     log = await running.events_so_far()
-    fold = _fold(call, running, _assistant(log), _created(running), {})
+    fold = _kept_fold(call, running, log)
     state, _ = await folded_so_far(fold, call.audience(), log)
     if running.over:
         return dict(fold.end(state)[-1].data["response"])
@@ -201,14 +223,21 @@ async def _response_so_far(call: Call, running: TurnLog) -> dict[str, Any]:
 
 
 async def cancel(call: Call) -> Response:
-    """Stop a response and return it; its text so far remains."""
+    """Stop a response and return it when it is over, so that its chat is free; its text so far
+    remains."""
     running = await _turn(call)
     await running.ask_to_stop()
-    return await retrieve(call)
+    with anyio.move_on_after(CANCEL_S):
+        await call.until_over(running)
+    return _json(await _response_so_far(call, running))
 
 
 async def _turn(call: Call) -> TurnLog:
-    return await call.turn(_turn_id(call.request.path_params["response"]))
+    id = str(call.request.path_params["response"])
+    try:
+        return await call.turn(_turn_id(id))
+    except UnknownName:
+        raise UnknownName("response", id[:80], ()) from None
 
 
 def _turn_id(id: str) -> str:
@@ -225,7 +254,7 @@ def _at(running: TurnLog) -> int:
     return running.created if isinstance(running, ServerTurn) else 0
 
 
-def _assistant(log: Any) -> str:
+def _assistant(log: Sequence[Logged]) -> str:
     starts = (each.event for each in log if isinstance(each.event, StreamStart))
     return next((start.assistant_id for start in starts), "")
 
@@ -239,31 +268,37 @@ def _is_one_question(asked: _Asked) -> bool:
 
 
 async def _previous(call: Call, id: str) -> StoredTurn:
-    """Return the turn of the response that a request continues. Raises UnknownName, also for one of
-    another caller, and UsageError for one that is under way."""
+    """Return the turn of the response that a request continues. Raises Refused for one that is not
+    there, or another caller's, and UsageError for one that is under way."""
     if not _keeps(call):
         raise Refused("needs_user", "responses are kept for users, and this key has none")
     owner = ChatOwner.of(call.caller.identity)
-    turn = await call.serving.host.chats.conversations.turn(owner, _turn_id(id))
+    try:
+        turn = await call.serving.host.chats.conversations.turn(owner, _turn_id(id))
+    except UnknownName:
+        raise _unknown_previous(f"there is no response {id[:80]!r}") from None
     if turn.state not in ENDED:
-        raise WrongRequest("previous_response_id: that response is under way")
+        raise WrongRequest(f"{PREVIOUS}: that response is under way")
     return turn
 
 
+def _unknown_previous(why: str) -> Refused:
+    hint = "send the whole history as input"
+    return Refused("previous_response_not_found", f"{PREVIOUS}: {why}", hint=hint)
+
+
 async def _history(call: Call, turn: StoredTurn) -> list[dict[str, Any]]:
-    """Return the messages of a response and those before it. Raises WrongRequest for one that was
-    not kept."""
+    """Return the messages of a response and those before it. Raises Refused for one that was not
+    kept."""
     host, owner = call.serving.host, ChatOwner.of(call.caller.identity)
     if turn.chat_id:
         path = await host.chats.conversations.path(owner, turn.chat_id, turn.answer_id)
         return [{"role": each.role, "content": _without_markers(each)} for each in path]
     kept = await host.conversations.messages_of(owner, turn.id)
     if not kept:
-        raise WrongRequest(
-            "previous_response_id: that response was not kept (`store: false`), or is too old; send"
-            " the whole history as input"
-        )
-    return [*kept, *_as_messages(list((await _items_of(call, turn.id)).values()))]
+        raise _unknown_previous("that response was not kept (`store: false`), or is too old")
+    answered, _ = as_messages(list((await _items_of(call, turn.id)).values()))
+    return [*kept, *answered]
 
 
 def _without_markers(message: ChatMessage) -> Any:
@@ -356,71 +391,7 @@ def _options(call: Call, wanted: ResponseRequest) -> TurnOptions:
     }
     chosen = AskOptions(**{key: value for key, value in given.items() if value is not None})
     made = request_body.turn_options(
-        chosen, wanted.groundhook.search, call.request, call.serving.settings, call.address
+        chosen, wanted.groundhook.search, call.request, call.serving.settings, call.address, ""
     )
     chat = wanted.groundhook.chat_id
     return made.model_copy(update={"chat_id": chat}) if chat else made
-
-
-def _as_tool(tool: Any) -> Any:
-    """Return a tool as chat completions have it; others are refused there."""
-    if not isinstance(tool, Mapping) or tool.get("type") != "function" or "function" in tool:
-        return tool
-    return {"type": "function", "function": {key: tool[key] for key in tool if key != "type"}}
-
-
-def _as_choice(choice: Any) -> Any:
-    if isinstance(choice, Mapping) and choice.get("type") == "function" and "name" in choice:
-        return {"type": "function", "function": {"name": choice["name"]}}
-    return choice
-
-
-def _as_messages(given: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the input as messages of chat completions. Calls of one answer are one message."""
-    made: list[dict[str, Any]] = []
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    for n, item in enumerate(given):
-        match item.get("type", "message"):
-            case "message":
-                content = _as_content(item.get("content"), f"input[{n}].content")
-                made.append({"role": item.get("role"), "content": content})
-            case "function_call":
-                if not made or made[-1]["role"] != "assistant":
-                    made.append({"role": "assistant", "content": ""})
-                function = {"name": item.get("name"), "arguments": item.get("arguments")}
-                call = {"id": item.get("call_id"), "type": "function", "function": function}
-                made[-1].setdefault("tool_calls", []).append(call)
-            case "function_call_output":
-                content = _as_content(item.get("output"), f"input[{n}].output")
-                made.append(
-                    {"role": "tool", "tool_call_id": item.get("call_id"), "content": content}
-                )
-            case "reasoning":
-                continue  # thoughts are not sent again
-            case kind:
-                raise NotSupported(f"input[{n}].type: {str(kind)[:80]!r} is not offered")
-    return made
-
-
-def _as_content(content: Any, path: str) -> Any:
-    if not isinstance(content, (list, tuple)):
-        return content
-    parts: list[dict[str, Any]] = []
-    for n, part in enumerate(content):
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if kind in _TEXTS:
-            parts.append({"type": "text", "text": part.get("text")})
-        elif kind == "input_image" and part.get("image_url"):
-            parts.append({"type": "image_url", "image_url": {"url": part["image_url"]}})
-        elif kind == "input_file":
-            file = {key: part[key] for key in _FILE if part.get(key)}
-            parts.append({"type": "file", "file": file})
-        else:
-            raise NotSupported(
-                f"{path}[{n}].type: offered are 'input_text', 'input_image' and 'input_file'"
-            )
-    texts = [part["text"] for part in parts if part["type"] == "text"]
-    if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
-        return "\n".join(texts)
-    return parts

@@ -22,6 +22,7 @@ from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.app.open_chat import OpenChat
+from groundhook.host.output.dialects.literal import without_citations
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.output.dialects.ui_stream import UIStream
 from groundhook.host.server import request_body
@@ -244,6 +245,8 @@ def _page_messages(given: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
         content = _as_content(parts, f"messages[{n}].parts", files=role == "user")
         if role == "system" or (role == "assistant" and not content):
             continue
+        if role == "assistant":  # models imitate the numbers that they read
+            content = without_citations(content)
         fields = {"role": role, "content": content}
         message, _ = request_body.validate_body(Message, fields, f"messages[{n}]")
         made.append(message)
