@@ -8,6 +8,7 @@ for every failure of a source. Programming errors are not caught here.
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -320,15 +321,20 @@ def _timeout_error(type: SearchType, timeout: int, setting: str) -> SourceTimeou
     return SourceTimeout(f"the {type} search did not end within {timeout} ms", hint=setting)
 
 
-async def run_all(jobs: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Run all jobs at the same time and return their results in the order of the jobs."""
+async def run_all(
+    jobs: Sequence[Callable[[], Awaitable[T]]], *, at_once: float = math.inf
+) -> list[T]:
+    """Run all jobs, `at_once` of them at the same time, and return their results in the order of
+    the jobs."""
     # A single job, as in a turn that searches one source, needs no task group.
     if len(jobs) == 1:
         return [await jobs[0]()]
     results: dict[int, T] = {}
+    places = anyio.CapacityLimiter(at_once)
 
     async def run(index: int, job: Callable[[], Awaitable[T]]) -> None:
-        results[index] = await job()
+        async with places:
+            results[index] = await job()
 
     async with anyio.create_task_group() as tasks:
         for index, job in enumerate(jobs):

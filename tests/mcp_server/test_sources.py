@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
@@ -19,12 +20,14 @@ from mcp.types import TextResourceContents
 
 from groundhook import Host, open_host
 from groundhook.core.types.turn import Identity
+from groundhook.core.types.web_providers import WebHit, WebProvider, WebQuery
 from groundhook.host.server.identity.keys import make_key
 from groundhook.host.server.identity.secret import Secret
 from groundhook.host.server.mcp.caller import McpCaller
 from groundhook.host.server.mcp.server import mcp_server
 from groundhook.host.server.mcp.sources import McpSources
 from groundhook.host.server.mcp.tools import McpTools
+from groundhook.plugins import Plugin
 from tests.cli.conftest import COMMAND
 from tests.conftest import MakeApp
 from tests.loopback.embeddings import openai_answer
@@ -319,6 +322,42 @@ async def test_an_embedder_that_is_down_hides_no_record(make_app: MakeApp, web: 
     assert not answer.is_error
     assert [one["id"] for one in (answer.structured_content or {})["results"]] == ["db:pen/1"]
     assert "the search of the collection 'far' failed" in str(answer.meta)
+
+
+async def test_one_question_starts_few_searches_at_a_time(make_app: MakeApp) -> None:
+    """Of an app with many assistants, since each search computes on words of the question."""
+    running, most = set[str](), 0
+
+    class Engine:
+        async def search(self, ask: WebQuery, /) -> list[WebHit]:
+            nonlocal most
+            running.add(ask.language)
+            most = max(most, len(running))
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            running.remove(ask.language)
+            return [WebHit(url=f"https://{ask.language}.example/", title="", content="Oolong.")]
+
+    slow = WebProvider(variable="", host="https://a.b", max_results=9, make=lambda _: Engine())
+    plugin = Plugin(lambda every: every.web_providers.add("slow", lambda _: slow), requires=1)
+    web = {"provider": "slow", "api_key_env": "SLOW"}
+    languages = ("en", "de", "fr", "he", "it", "es", "pt")
+    app = make_app(
+        {
+            f"assistants/{one}/package.yao": json.dumps(
+                {"search": {"web": {**web, "language": one}}}
+            )
+            for one in languages
+        }
+    )
+    with anyio.fail_after(60):
+        async with (
+            open_host(app, environment={"SLOW": "x"}, plugins=[plugin]) as opened,
+            client(opened) as connected,
+        ):
+            answer = await structured(connected, "search", {"query": "oolong"})
+    assert len(answer["results"]) == len(languages)
+    assert 1 < most <= 4
 
 
 async def test_all_documents_are_listed_however_many_there_are(make_app: MakeApp) -> None:

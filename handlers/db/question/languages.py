@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from groundhook.handlers.db.model.schema import Schema
-from groundhook.handlers.db.question.tokens import tokens_of
+from groundhook.handlers.db.question.tokens import LONGEST_QUESTION, tokens_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary, alphabet, languages, vocabulary
 
 AUTO = "auto"
@@ -28,7 +28,7 @@ def language_of(question: str, among: Sequence[str] = (), schemas: Iterable[Sche
 @lru_cache(maxsize=1024)
 def _candidates(question: str, among: tuple[str, ...]) -> tuple[str, ...]:
     """Return the languages with the most words of a question."""
-    letters = [sign for sign in question if sign.isalpha()]
+    letters = [sign for sign in question[:LONGEST_QUESTION] if sign.isalpha()]
     for one in among:
         if 2 * sum(sign in alphabet(one) for sign in letters) > len(letters):
             return (one,)

@@ -11,12 +11,11 @@ from typing import Any
 
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question.scope import QuestionScope
-from groundhook.handlers.db.question.tokens import MOST_TOKENS, Token, phrase_of, tokens_of
+from groundhook.handlers.db.question.tokens import CLOSING, MOST_TOKENS, Token, phrase_of, tokens_of
 from groundhook.handlers.db.question.vocabulary import Phrase, Vocabulary
 
 LONGEST_VALUE = 6  # words
 SMALL = 2  # letters; a value this short counts where it is written in capitals
-CLOSING = frozenset("?!.")
 LIST_SIGNS = ",;|"  # of lists in a text
 # Kinds of words that an option may be, too: "available", "medium".
 HARMLESS = frozenset(

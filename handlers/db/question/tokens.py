@@ -17,6 +17,7 @@ LONGEST_QUESTION = 2000  # characters read; real questions are shorter
 MOST_TOKENS = 150  # read of a question: what a token means may depend on all others
 LONGEST_NUMBER = 15  # digits; longer ones are identifiers, and more than a float holds
 MONTHS, LAST_OF_MONTH = 12, 31
+CLOSING = frozenset("?!.")
 CURRENCY = "$€£₪¥₹"
 # Within a Hebrew word the quotation mark comes before the last letter of an abbreviation: the
 # currency ש"ח.
@@ -71,11 +72,14 @@ class Token:
 
 
 def tokens_of(question: str, decimal: str = ".") -> list[Token]:
-    """Return the tokens of a question, in order. `decimal` is the decimal sign; the other of `.`
-    and `,` separates thousands."""
+    """Return the tokens of a question, in order; of a longer question more than MOST_TOKENS, so
+    that it shows as longer without those marks at its end that close a question. `decimal` is the
+    decimal sign; the other of `.` and `,` separates thousands."""
     tokens: list[Token] = []
     for match in _SCANNERS[decimal].finditer(question[:LONGEST_QUESTION]):
         tokens += _tokens(match, decimal)
+        if len(tokens) > MOST_TOKENS and tokens[-1].norm not in CLOSING:
+            break
     return tokens
 
 

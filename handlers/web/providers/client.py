@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from groundhook.core.errors import SourceNotConfigured
-from groundhook.core.extras import extra
+from groundhook.core.extras import extra, import_aside
 from groundhook.core.types.web_providers import WebAccess
 from groundhook.handlers.web.providers.answers import (
     HttpReply,
@@ -43,6 +43,7 @@ class ProviderClient:
     async def request(self, method: str, path: str, *, timeout: float, **options: Any) -> HttpReply:  # noqa: ASYNC109
         """Send a request and return the whole answer, whatever its status. `timeout` is in seconds.
         Redirects are not followed, since the key is for this host only. Raises SourceError."""
+        await import_aside("aiohttp")
         client = self._open_session()
         import aiohttp
 
@@ -63,7 +64,7 @@ class ProviderClient:
     def _open_session(self) -> aiohttp.ClientSession:
         if self._client is None:
             with extra("web", f"asking {self._provider!r}", SourceNotConfigured):
-                import aiohttp  # here because the import takes 0.2 s
+                import aiohttp
 
             secure = urlsplit(self._access.host).scheme == "https"
             self._client = aiohttp.ClientSession(

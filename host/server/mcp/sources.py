@@ -56,7 +56,7 @@ from groundhook.host.server.whole_tables import WholeTables
 log = logging.getLogger("groundhook.server")
 
 PAGE = 100  # resources of one listing
-_AT_ONCE = 4  # sources that are read at a time
+_AT_ONCE = 4  # sources that are read, or searched, at a time
 _LONGEST_CURSOR = 2 * LONGEST_ID  # characters, of which JSON escapes some
 _PURPOSE = "mcp-web"  # of signatures
 LONGEST_CSV = 200_000  # characters of all rows of a table
@@ -94,7 +94,8 @@ class McpSources:
                 [
                     partial(self._searched, type, query, caller, assistant)
                     for type, assistant in caller.searches(self.host)
-                ]
+                ],
+                at_once=_AT_ONCE,
             )
         for answer in results:
             if answer.error is not None:
@@ -170,7 +171,7 @@ class McpSources:
             return ()
 
         with unwrap_exception_groups():
-            found = await run_all([partial(of, name) for name in names])
+            found = await run_all([partial(of, name) for name in names], at_once=_AT_ONCE)
         best = sorted((match for each in found for match in each), key=lambda match: -match.score)
         passages = [
             FoundPassage(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from groundhook.core.types.turn import Identity
+from groundhook.handlers.db.question.question import TokenizedQuestion
+from groundhook.handlers.db.question.tokens import tokens_of
+from groundhook.handlers.db.question.vocabulary import vocabulary
 from tests.db.conftest import Shop
 from tests.db.questions.conftest import MODELS
 
@@ -226,3 +231,13 @@ async def test_a_word_or_clause_that_nobody_knows_never_leaves_the_answer_as_it_
             if after.account.certainty == "sure" and after.dsl == before.dsl:
                 same.append(changed)
     assert same == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [("tea " * 150 + "?!?", False), ("tea " * 150 + "?! tea", True), ("tea " * 2000, True)],
+)
+def test_of_a_long_question_no_more_words_are_read_than_count(text: str, cut: bool) -> None:
+    read = TokenizedQuestion.of(text, vocabulary("en"), datetime(2026, 1, 2, tzinfo=UTC))
+    assert (len(read), read.cut) == (150, cut)
+    assert len(tokens_of(text)) < 155
