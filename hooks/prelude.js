@@ -299,7 +299,7 @@
 
   // Return the outcome of a hook as text: "" nothing, "=" JSON, "!" threw, "?" has no JSON form,
   // "^" a limit, "~" not settled yet, "&" can never settle, "#" not a function but a value of that
-  // type.
+  // type, "%" a syntax error.
   const pack = ((value) => {
     if (value === undefined || value === null) return "";
     let json;

@@ -116,10 +116,12 @@ class IsolateSession:
     ) -> Any:
         given = _order_arguments(function, arguments)
         at = function.context
-        if at >= 0:
+        if at >= 0:  # the worker puts `ctx` there
             given += [_ABSENT] * (at - len(given))
-            copied = not isinstance(arguments, Mapping) and _has_context(function, given)
-            given[at : at + copied] = [None]
+            if not isinstance(arguments, Mapping) and _has_context(function, given):
+                given[at] = None
+            else:
+                given.insert(at, None)
         absent = [index for index, value in enumerate(given) if value is _ABSENT]
         sent = [None if value is _ABSENT else value for value in given]
         return await self.invoke(function.name, [None, {}, {}, sent, at, absent])
@@ -174,12 +176,13 @@ class IsolateSession:
         return the outcome."""
         while True:
             lost = None
-            if self._lease is None:
-                self._lease = await self._take_lease()
+            lease = self._lease
+            if lease is None:
+                lease = await self._take_lease()
                 self._loaded = False
                 self._calls.log.rewind()
-                lost = await self._repeat(self._lease)
-            ended = lost or await self._drive(self._lease, hook, arguments)
+                lost = await self._repeat(lease)
+            ended = lost or await self._drive(lease, hook, arguments)
             if isinstance(ended, Done):
                 self._past.append((hook, arguments))
                 return ended
@@ -238,11 +241,14 @@ class IsolateSession:
 
     async def _recover(self, lost: Lost) -> None:
         """Drop the isolate; raise unless the run may start again in another process."""
-        await self._abandon(keep=True)
         self._restarts += 1
-        if lost.role == "culprit" or not self._calls.log.complete or self._restarts > MOST_RESTARTS:
-            self._past.clear()
-            raise self._crash_error(lost)
+        again = (
+            lost.role != "culprit" and self._calls.log.complete and self._restarts <= MOST_RESTARTS
+        )
+        error = None if again else self._crash_error(lost)
+        await self._abandon(keep=again)
+        if error is not None:
+            raise error
         self._alone = self._alone or lost.role == "suspect"
 
     def _crash_error(self, lost: Lost) -> HostError:
@@ -282,7 +288,7 @@ class IsolateSession:
 
     async def _read_outcome(self, done: Done) -> Any:
         """Return the JSON value that a hook returned, None for nothing. Raises HookError. The first
-        character of the text is the tag that `pack` of prelude.js sets."""
+        character of the text is a tag: those are listed at `pack` of prelude.js."""
         tag, rest = done.text[:1], done.text[1:]
         if done.kind in ("limit", "heap"):
             raise await self._limit_error("heap_mb" if done.kind == "heap" else done.text)

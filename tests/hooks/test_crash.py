@@ -18,7 +18,7 @@ import pytest
 
 from groundhook.core.errors import HookCrashed, HookLimit, HostError
 from groundhook.core.types.search import SearchRequest, SearchResult
-from groundhook.core.types.turn import NextPayload
+from groundhook.core.types.turn import Message, NextPayload
 from groundhook.hooks.engine import isolate_count
 from groundhook.hooks.pool import MOST_ALONE
 from groundhook.hooks.runner import open_engine
@@ -42,6 +42,22 @@ async def test_a_script_that_makes_v8_abort_costs_its_own_turn(in_workers: Hooks
         assert caught.value.place is not None
         assert caught.value.place.file == "assistants/x/index.ts"
     assert await in_workers.value("'unharmed'") == "unharmed"
+
+
+async def test_what_runs_after_a_hook_that_crashed_searches_for_itself(in_workers: Hooks) -> None:
+    source = """
+        function Create(ctx) { ctx.search.Web("q"); return { metadata: { v: 'ab'.repeat(2 ** 27).split('').length } }; }
+        function Next(ctx) { return { data: ctx.search.Web("q").items[0].title }; }
+    """
+    services = Services()
+    turn = in_workers.turn(source, services, heap_mb=2048, memory_mb=4096, cpu_ms=20000)
+    async with in_workers.engine.open(turn) as session:
+        with pytest.raises(HookCrashed):
+            await session.create([Message(role="user", content="hello")], {})
+        returned = await session.next(NextPayload(), {})
+    assert returned is not None
+    assert returned.data == "about q"
+    assert [request.query for request in services.requests] == ["q", "q"]
 
 
 FILLING = (
