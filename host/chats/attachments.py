@@ -115,7 +115,7 @@ def keep_files(
     count, size = int(rows[0][0]) + len(files), int(rows[0][1]) + sum(len(f.body) for f in files)
     for held, limit, what, key in (
         (count, most.files, f"{most.files} files", "person_files"),
-        (size, most.bytes, f"{most.bytes / 1e6:g} MB of files", "person_mb"),
+        (size, most.bytes, f"{most.bytes / 2**20:g} MB of files", "person_mb"),
     ):
         if held > limit:
             raise UsageError(

@@ -187,10 +187,12 @@ def _make_middleware(
                 # `mcp-protocol-version`), and none permits anything without a key.
                 allow_headers=["*"],
                 expose_headers=[
+                    "groundhook-total",
                     "mcp-protocol-version",
                     "mcp-session-id",
                     "retry-after",
                     "www-authenticate",
+                    "x-groundhook-certainty",
                     "x-groundhook-ignored",
                     "x-groundhook-resume",
                     "x-groundhook-turn",

@@ -282,8 +282,8 @@ EndpointHandler = Callable[[Call], Awaitable[ASGIApp]]
 class Endpoint:
     """A row of the table of endpoints. `scope` is the scope that a key needs; endpoints with `open`
     need no key. `part` is the part of the server to which it belongs, which a setting can switch
-    off. `shape` is the form of its errors. `about`, `body`, `answer` and `query` (its
-    parameters, each with its meaning) are for the documents."""
+    off. `shape` is the form of its errors. `about`, `body`, `answer`, `status` (of what
+    was done) and `query` (its parameters, each with its meaning) are for the documents."""
 
     method: str
     path: str
@@ -295,4 +295,5 @@ class Endpoint:
     shape: Shape = "problem"
     body: type[Value] | None = None
     answer: type[Value] | None = None
+    status: int = 200
     query: tuple[tuple[str, str], ...] = ()

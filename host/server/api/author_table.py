@@ -80,6 +80,7 @@ AUTHOR_ENDPOINTS: tuple[Endpoint, ...] = (
         method="DELETE",
         path="/api/kb/{collection}/documents/{document:path}",
         handler=knowledge_api.remove_document,
+        status=204,
         about="Remove a document.",
         scope="kb",
     ),

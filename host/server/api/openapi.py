@@ -16,12 +16,12 @@ _REF = "#/components/schemas/{model}"
 
 
 def openapi_document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
-    """Return the document."""
+    """Return the document, with the paths in the order of the table."""
     schemas: dict[str, Any] = {"Problem": _problem()}
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
         path = _PARAMETER.sub(r"{\1}", endpoint.path)
-        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, path, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Groundhook", "version": version("groundhook")},
@@ -33,14 +33,14 @@ def openapi_document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
-    name = endpoint.path.strip("/").replace("/", "_").replace(".", "_") or "index"
+def _operation(endpoint: Endpoint, path: str, schemas: dict[str, Any]) -> dict[str, Any]:
+    name = path.strip("/").replace("/", "_").replace(".", "_") or "index"
     operation: dict[str, Any] = {
         "summary": endpoint.about,
-        "operationId": f"{endpoint.method.lower()}_{re.sub(r'[{}:]', '', name)}",
+        "operationId": f"{endpoint.method.lower()}_{re.sub(r'[{}]', '', name)}",
         "parameters": _parameters(endpoint),
         "responses": {
-            "200": {"description": "Done", **_content(endpoint.answer, schemas)},
+            str(endpoint.status): {"description": "Done", **_content(endpoint.answer, schemas)},
             "default": {
                 "description": "A problem",
                 "content": {

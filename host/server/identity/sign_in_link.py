@@ -1,6 +1,6 @@
-"""The link with which the page is opened for the first time: its secret is for one use, within an
-hour, and stands for a key. `groundhook serve` prints it; the state folder has its hash, so that any
-process of the server accepts it, and only one."""
+"""The link with which the page is opened for the first time: its secret is for one use, within
+`VALID_S` seconds, and stands for a key. `groundhook serve` prints it; the state folder has its
+hash, so that any process of the server accepts it, and only one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from groundhook.core.errors import StorageError
 
 FILE = "server-link"
-SECONDS = 3600
+VALID_S = 3600
 
 
 def make_link(state: Path, key_id: str) -> str:
@@ -26,7 +26,7 @@ def make_link(state: Path, key_id: str) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{_hash(secret)} {key_id} {int(time.time()) + SECONDS}")
+            file.write(f"{_hash(secret)} {key_id} {int(time.time()) + VALID_S}")
         new.replace(path)
     except OSError as exc:
         raise StorageError(f"{str(path)!r} cannot be written: {exc.strerror}") from exc
