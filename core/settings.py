@@ -26,7 +26,7 @@ from groundhook.core.source_settings import (
 from groundhook.core.types.base import Value, defaults_of
 from groundhook.core.types.markers import usable_format
 from groundhook.core.types.sampling import Sampling
-from groundhook.core.types.search import RerankOptions, RerankProvider, SearchType
+from groundhook.core.types.search import Origin, RerankOptions, RerankProvider, SearchType
 from groundhook.core.types.serialisation import DeclaredHost, VariableName, WebAddress
 from groundhook.core.types.servers import parse_listed
 from groundhook.core.types.toolkit_listing import parse_listed_toolkits
@@ -115,7 +115,11 @@ class RerankSettings(RerankOptions):
     have can be set in files alone: a hook or a request must not choose addresses and API keys."""
 
     top_k: int = Field(
-        default=10, ge=1, validation_alias=AliasChoices("top_k", "topK", "top_n", "topN")
+        default=10,
+        ge=1,
+        validation_alias=AliasChoices("top_k", "topK", "top_n", "topN"),
+        description="How many sources the prompt has at most, with or without a reranker; tables"
+        " count once, and attached files always stay",
     )
     timeout_ms: int = Field(
         default=8000, ge=1, description="Deadline of one reranking, with all tries"
@@ -169,6 +173,10 @@ class WeightSettings(Value):
     user: float = Field(default=1.0, ge=0, le=100)
     hook: float = Field(default=0.8, ge=0, le=100)
     auto: float = Field(default=0.6, ge=0, le=100)
+
+    def of(self, origin: Origin) -> float:
+        """Return the weight of what has this origin."""
+        return {"user": self.user, "hook": self.hook, "auto": self.auto}[origin]
 
 
 class SearchOptions(Value):

@@ -4,10 +4,7 @@ Pure functions.
 The rows of one query on a database are one entry: they are ranked, dropped and cut together, and
 keep their order.
 
-`final = base score × source weight × rerank score`, as in the reference; the rerank score is 1
-without a reranker.
-
-Joins parts of one passage that several searches of a turn found. Pure.
+`final = base score × source weight × rerank score`; the rerank score is 1 without a reranker.
 """
 
 from __future__ import annotations
@@ -24,7 +21,11 @@ from groundhook.core.types.attached import is_attached
 from groundhook.core.types.search import Extent, Item, Origin, OtherPlace, SearchResult, Sentences
 from groundhook.core.types.tables import table_lines
 
+PRIORITY: dict[Origin, int] = {"user": 0, "hook": 1, "auto": 2}
 GAP = "\n…\n"  # between parts that are not adjacent
+LEAST_SAME = 40  # characters of passages that are the same source
+_HEADING = re.compile(r"^#+ .*$", re.M)
+MOST_JUDGED_ROWS, MOST_JUDGED = 20, 4000  # rows and characters of a table, for a reranker
 
 
 def join_parts(item: Item, other: Item) -> Item:
@@ -61,14 +62,6 @@ def _span_sentences(one: Sentences, other: Sentences | None) -> Sentences | None
     return Sentences(first=min(one.first, other.first), last=max(one.last, other.last), of=one.of)
 
 
-PRIORITY: dict[Origin, int] = {"user": 0, "hook": 1, "auto": 2}
-
-
-LEAST_SAME = 40  # characters of passages that are the same source
-_HEADING = re.compile(r"^#+ .*$", re.M)
-MOST_JUDGED_ROWS, MOST_JUDGED = 20, 4000  # rows and characters of a table, for a reranker
-
-
 class PoolEntry(NamedTuple):
     """An item in the pool with the numbers that rank it; a dropped one has the reason. `rows` are
     those of a table, of which `item` is the first."""
@@ -87,7 +80,7 @@ class PoolEntry(NamedTuple):
     def items(self) -> list[Item]:
         """The item, or the rows, with the weight of the source."""
         return [
-            # True of most items, which saves a copy.
+            # Most items have this weight already: they are not copied.
             item if item.weight == self.weight else item.model_copy(update={"weight": self.weight})
             for item in self.rows or (self.item,)
         ]
@@ -167,16 +160,11 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
     are joined. The order depends on the results alone, not on which search answered first; entries
     of equal value keep the order of their result.
     """
-    weight_of: dict[Origin, float] = {
-        "user": weights.user,
-        "hook": weights.hook,
-        "auto": weights.auto,
-    }
     entries = [
         PoolEntry(
             rows[0],
             result.source,
-            weight_of[result.source],
+            weights.of(result.source),
             search=(result.type, result.query),
             position=position,
             rows=rows if rows[0].row else (),
@@ -205,8 +193,8 @@ def pool(results: Iterable[SearchResult], weights: WeightSettings) -> Pool:
 
 
 def _without_twins(ranked: Iterable[PoolEntry]) -> tuple[list[PoolEntry], list[PoolEntry]]:
-    """Return the entries with passages that several documents have as one, the best, which has all
-    their places; and the others, with their reason."""
+    """Keep the best of the passages with the same text in several documents, and give it the places
+    of the others. Return the kept entries, and the others with the reason."""
     kept: list[PoolEntry] = []
     places: dict[str, int] = {}  # text → its place in `kept`
     twins: list[PoolEntry] = []

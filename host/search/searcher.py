@@ -1,8 +1,8 @@
 """Runs the searches of one turn: fills a request's gaps, keeps its deadline, cites the items found,
 and sends the events.
 
-This is the only module where a failed search becomes data: `search` returns a result with `error`
-for every failure of a source. Programming errors are not caught here.
+A failed search becomes data here: `search` returns a result with `error` for every failure of a
+source. Programming errors are not caught.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class Searcher:
 
     def _cite(self, item: Item, source: Origin) -> Item:
         """Return the item with its marker, and the weight of its source."""
-        return self.citation_index.cite(item, weight=getattr(self.settings.search.weights, source))
+        return self.citation_index.cite(item, weight=self.settings.search.weights.of(source))
 
     async def _attempt(
         self, request: SearchRequest, source: Origin

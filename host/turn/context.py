@@ -7,7 +7,7 @@ import random
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from groundhook.core.channel import Channel
 from groundhook.core.errors import ConfigError, HostError, UnknownName
@@ -153,8 +153,7 @@ class KeptConversation:
 class Request:
     """The request for one turn. `reply` is the schema of the answer of a delegated step, which a
     program reads; `contract` is what a client demands of the answer. A `trial` is of this assistant
-    alone, not of those that it calls. An empty `turn_id` is replaced
-    by a new one."""
+    alone, not of those that it calls. An empty `turn_id` is replaced by a new one."""
 
     assistant_id: str
     messages: tuple[Message, ...]
@@ -165,6 +164,11 @@ class Request:
     conversation: KeptConversation | None = None
     trial: Trial | None = None
     turn_id: str = ""
+
+    @property
+    def demanded_reply(self) -> JsonReply | Literal["json"] | None:
+        """The JSON that the answer has to be ("json": any object); None if it is text."""
+        return self.reply or self.contract.reply
 
     def for_assistant(
         self, assistant_id: str, messages: tuple[Message, ...], **options: Any

@@ -53,9 +53,9 @@ async def search_user_data(run: AssistantRun, data: UserData) -> None:
             run.results += await run_all(jobs)
 
 
-async def search_automatically(run: AssistantRun, created: CreateReturn | None) -> Plan:
-    """Plan the automatic searches and return the plan. The searches run at the same time as the
-    resources that the assistant lists are read, and pictures are described."""
+async def search_automatically(run: AssistantRun, created: CreateReturn | None) -> None:
+    """Plan the automatic searches and run them. Meanwhile the resources that the assistant lists
+    are read, and pictures are described."""
     requested = run.request.options.search
     decided = _decide(run, requested, created)
     with span("plan", types=list(decided.types), reason=decided.reason):
@@ -77,7 +77,6 @@ async def search_automatically(run: AssistantRun, created: CreateReturn | None) 
             partial(_read_resource, run, reference, "auto") for reference in _list_resources(run)
         ]
     run.results += await run_all(jobs)
-    return decided
 
 
 def _decide(run: AssistantRun, requested: bool | None, created: CreateReturn | None) -> Plan:
@@ -117,7 +116,7 @@ def _describe_pictures(run: AssistantRun) -> list[_Job]:
 
     return [
         partial(
-            _read_whole,
+            _read_source,
             run,
             _Reading("picture", each.name, each.name, "kb", "user", own_deadline=True),
             partial(describe, run, each),
@@ -156,7 +155,7 @@ async def _read_document(run: AssistantRun, reference: DocumentReference) -> Sea
         )
 
     name = f"{reference.collection}/{reference.document_id}"
-    return await _read_whole(run, _Reading("document", name, name, "kb", "user"), read)
+    return await _read_source(run, _Reading("document", name, name, "kb", "user"), read)
 
 
 async def _read_resource(
@@ -177,7 +176,7 @@ async def _read_resource(
         )
 
     name = f"{reference.server}/{reference.uri}" if reference.server else reference.uri
-    return await _read_whole(run, _Reading("resource", name, name, "kb", source), read)
+    return await _read_source(run, _Reading("resource", name, name, "kb", source), read)
 
 
 async def _read_attached(run: AssistantRun, part: AttachedPart) -> SearchResult:
@@ -187,7 +186,7 @@ async def _read_attached(run: AssistantRun, part: AttachedPart) -> SearchResult:
         return await run.files.passages(part, run.question, run.searcher.scope.warn)
 
     reading = _Reading("file", part.name, part.name, "kb", "user", own_deadline=True)
-    return await _read_whole(run, reading, read)
+    return await _read_source(run, reading, read)
 
 
 async def _request_api(run: AssistantRun, reference: ApiReference) -> SearchResult:
@@ -206,7 +205,7 @@ async def _request_api(run: AssistantRun, reference: ApiReference) -> SearchResu
         )
 
     reading = _Reading("API", reference.name, reference.question, "api", "user", own_deadline=True)
-    return await _read_whole(run, reading, read)
+    return await _read_source(run, reading, read)
 
 
 @dataclass(frozen=True)
@@ -222,10 +221,10 @@ class _Reading:
     own_deadline: bool = False
 
 
-async def _read_whole(
+async def _read_source(
     run: AssistantRun, reading: _Reading, read: Callable[[], Awaitable[SourceResult]]
 ) -> SearchResult:
-    """Read a source whole, with the events of a search; a failure is a warning as well."""
+    """Read a source without a search, with the events of one; a failure is a warning as well."""
     id = f"s{next(run.searcher.ids)}"
     channel, began = run.channel, time.perf_counter()
     await channel.send(
@@ -246,15 +245,12 @@ async def _read_whole(
             raise
         if error is not None:
             node.fail(str(error))
-    weight = getattr(run.settings.search.weights, reading.origin)
+    weight = run.settings.search.weights.of(reading.origin)
     result = SearchResult(
         type=reading.type,
         query=reading.query,
         source=reading.origin,
-        items=tuple(
-            run.searcher.citation_index.cite(item.model_copy(update={"weight": weight}))
-            for item in found.items
-        ),
+        items=tuple(run.searcher.citation_index.cite(item, weight=weight) for item in found.items),
         total=len(found.items),
         duration_ms=_measure_milliseconds(began),
         error=None if error is None else str(error),

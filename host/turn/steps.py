@@ -5,8 +5,10 @@
     plan and retrieve
     prompt
     model and tools
+    verification of the answer
     Next hook
 
+Where a hook asks the user (`HookAsked`), the turn ends with the question.
 `host.turn.stream` opens turns, follows their delegation and ends them.
 """
 
@@ -109,13 +111,13 @@ async def run_steps(run: AssistantRun) -> Delegation | None:
         try:
             with _record_time(run, "next"):
                 run.returned = await _run_next(run, hooks, conversation, error)
-            json = run.request.reply or run.request.contract.reply
-            if run.returned is None and json is None and run.answer.is_silent:
+            demanded = run.request.demanded_reply
+            if run.returned is None and demanded is None and run.answer.is_silent:
                 run.answer.say_instead(run.sentences()["no_answer"])
         except HookAsked as asked:
             await run.answer.ask(asked, run.package.id)
         except HookError:
-            # Next failed too, so nothing stands in for the model's answer.
+            # If the model failed as well, nothing stands in for its answer.
             await _report_model_error(run, error)
             raise
     delegation = run.returned.delegate if run.returned else None
@@ -313,7 +315,7 @@ async def _create_and_user_data(run: AssistantRun, hooks: _Hooks | None) -> Crea
 
 async def _adopt(run: AssistantRun, created: CreateReturn) -> None:
     """Apply the settings that Create returned, with a warning for each unknown key."""
-    _refuse_unknown_names(run, created)
+    _refuse_unknown_connector(run, created)
     reported = run.unknown
     try:
         run.adopt(created)
@@ -332,7 +334,7 @@ async def _adopt(run: AssistantRun, created: CreateReturn) -> None:
             )
 
 
-def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
+def _refuse_unknown_connector(run: AssistantRun, created: CreateReturn) -> None:
     """Raise HookReturnInvalid for an unknown connector."""
     try:
         for id in connector_ids(created.connector) if created.connector is not None else ():
@@ -341,7 +343,7 @@ def _refuse_unknown_names(run: AssistantRun, created: CreateReturn) -> None:
     except UnknownName as exc:
         place = Place(run.package.hook_file)
         raise HookReturnInvalid(
-            f"Create returned an unknown name: {exc.message}", place=place, hint=exc.hint
+            f"Create returned an unknown connector: {exc.message}", place=place, hint=exc.hint
         ) from None
 
 
@@ -364,8 +366,9 @@ async def _answer_within_window(
     prompt: Prompt,
     stream: Callable[[Prompt], Awaitable[HostError | None]],
 ) -> tuple[Prompt, HostError | None]:
-    """Stream the model's answer; if the model refuses the prompt as too long, that to a prompt of
-    half the size. Returns the prompt that was sent last, and the error if the model failed."""
+    """Stream the model's answer; if the model refuses the prompt as too long, try once more with
+    one of half the size. Returns the prompt that was sent last, and the error if the model
+    failed."""
     await report_given(run)
     error = await stream(prompt)
     # Text that the reader has seen cannot be taken back.
@@ -387,10 +390,10 @@ async def _stream_answer(
     arrived before is sent and kept."""
     options, contract = run.settings.options, run.request.contract
     toolbox = tooling.toolbox
-    # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
-    # a schema together with tools.
     # A client's tool replaces one of the assistant that has its name.
     own = [tool for tool in toolbox.schemas() if tool["function"]["name"] not in contract.names]
+    # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
+    # a schema together with tools.
     plain = run.package.hook is None and not own and not contract.tools
     call = ModelCall(
         messages=prompt.messages,
@@ -406,7 +409,7 @@ async def _stream_answer(
         max_tokens=options.max_tokens,
         max_completion_tokens=options.max_completion_tokens,
         sampling=_with_stop(options.sampling(), contract.stop),
-        reply=(run.request.reply or contract.reply) if plain else None,
+        reply=run.request.demanded_reply if plain else None,
         tool_choice=contract.tool_choice,
         is_step=run.request.reply is not None,
     )

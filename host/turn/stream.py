@@ -13,8 +13,6 @@ that call them are below this one and cannot import it.
 A failed search never ends a turn, and a failed model does not keep the Next hook from running. If
 something ends a turn early, that is an `error` event; `stream_end` always follows, with everything
 that was streamed before.
-
-The runs of one turn: one for each assistant that worked on it, in order.
 """
 
 from __future__ import annotations
@@ -50,6 +48,8 @@ from groundhook.host.turn.outbox import Outbox
 from groundhook.host.turn.run import AssistantRun, certainty_of_runs
 from groundhook.host.turn.services.scripts import call_script
 from groundhook.host.turn.steps import run_steps
+
+log = logging.getLogger("groundhook")
 
 
 @dataclass
@@ -133,9 +133,6 @@ def _add_usages(usages: list[Usage]) -> Usage:
         completion_tokens=sum(usage.completion_tokens for usage in usages),
         total_tokens=sum(usage.total_tokens for usage in usages),
     )
-
-
-log = logging.getLogger("groundhook")
 
 
 @asynccontextmanager

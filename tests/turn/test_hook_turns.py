@@ -177,7 +177,7 @@ async def test_a_key_that_nothing_reads_is_reported(
     [
         (
             "connector: 'extractiv'",
-            "Create returned an unknown name: no connector 'extractiv'",
+            "Create returned an unknown connector: no connector 'extractiv'",
             "did you mean 'extractive'?",
         ),
         ("delegate: {agent_id: 'b'}", "delegate.agent_id: no assistant 'b'", "known: a"),

@@ -304,8 +304,8 @@ def _found(
 
 
 def _is_small(question: TokenizedQuestion, i: int, one: Field) -> bool:
-    """Return whether a value is spelled like a word of the language or for a person, is a number,
-    or has two letters at most."""
+    """Return whether a value is a number or has two letters at most, or is also a word of the
+    language, such as one for a person."""
     token = question.tokens[i]
     if token.kind == "number" or len(token.norm) <= SMALL:
         return True

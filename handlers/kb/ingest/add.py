@@ -5,12 +5,6 @@ An unchanged document is only read; a changed one replaces its previous version.
 cannot be added becomes a line of the report and the others continue; a store that fails ends the
 add. Everything stored before a failure stays, and the next add continues from there. Only a few
 documents are in memory at a time.
-
-Delete documents whose source no longer exists in the folders and files that were added again.
-
-A document is deleted if it came from the folder (or the file of rows, or the feed) that is being
-added and no longer exists there. It stays if its file or folder exists and cannot be read, and so
-do the rows of a file that could not be read to its end.
 """
 
 from __future__ import annotations
@@ -65,8 +59,10 @@ from groundhook.handlers.kb.store.port import (
 
 
 class Deletion:
-    """Deletes after one add to one collection. `tenant` is that of the added documents; "" if each
-    document named its own."""
+    """Deletes after one add to one collection: documents that came from a folder, a file of rows
+    or the feed that was added and no longer exist there. A document stays if its file or folder
+    exists and cannot be read, and so do the rows of a file that could not be read to its end.
+    `tenant` is that of the added documents; "" if each document named its own."""
 
     def __init__(
         self, store: DocumentStore, spec: CollectionSpec, tenant: str, tally: Tally, seen: SeenIds

@@ -17,9 +17,9 @@ from groundhook.core.readers.pdf_rows import PdfLine
 from groundhook.handlers.kb.reading.pdf_tables import PdfRow, rows_of
 
 LARGER = 1.15  # × the size of most of the text: a heading
-# Pages that must have a line at one position, and more than half of all pages, for it to be read
-# only once; and if it is in the type of a heading.
-AGAIN, AGAIN_LARGE = 3, 5
+# A line that so many pages, and more than half of all, have at one position is read only once.
+AGAIN = 3
+AGAIN_LARGE = 5  # the same of a line that is as large as a heading
 EDGE = 2  # rows at most of a running head or foot
 # × its size: a row of several pieces that is nearer to another such row is in a table
 TABLE_ROOM = 3.0
@@ -37,7 +37,8 @@ _CONTENTS = re.compile(
     r"(?i)(?:table of )?contents|inhalt(?:sverzeichnis)?|table des matières|sommaire|índice|indice"
 )
 
-# The text of a line and its height. A page number is replaced by its difference from the page.
+# The text of a line and its position from the foot of the page. A page number is replaced by its
+# difference from the page.
 _LineKey = tuple[str, int]
 
 
@@ -188,7 +189,8 @@ def _in_table(row: Sequence[PdfLine], following: Sequence[Sequence[PdfLine]]) ->
 
 def without_contents(pages: Sequence[Sequence[PdfLine]]) -> list[list[PdfLine]]:
     """Return the pages without tables of contents: rows that end with the number of a page, and
-    without it repeat a line of the text. A page with other rows of this form has none."""
+    without it repeat a line of the text. Where fewer than half of such rows on a page do, they are
+    text, such as a table of prices."""
     rows = [rows_of(page) for page in pages]
     texts = (row.text for page in rows for row in page)
     titles = {_letters(text) for text in texts if not _is_entry(text)}

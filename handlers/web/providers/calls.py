@@ -1,11 +1,5 @@
 """Calls of search providers: cached, shared with equal calls under way, within a deadline, retried
 after transient failures, and behind a circuit breaker.
-
-A circuit breaker for providers that keep failing: a pure state machine. Times are arguments, in
-seconds of any clock.
-
-    closed ── `max_failures` in a row, or a Retry-After ──► open ── the pause ends ──► one trial
-    request ──► closed, or open again
 """
 
 from __future__ import annotations
@@ -34,9 +28,14 @@ LONGEST_PAUSE = 300.0  # seconds; the upper limit for a provider's Retry-After
 
 @dataclass(frozen=True)
 class Breaker:
-    """The state: `failures` in a row so far, the reason `why` of the last one, the time
-    `paused_until` before which no request is sent, and whether the trial request after a pause is
-    under way (`trying`)."""
+    """A circuit breaker for a provider that keeps failing: a pure state machine.
+
+        closed ── `max_failures` in a row, or a Retry-After ──► open ── the pause ends ──► one trial
+        request ──► closed, or open again
+
+    The state: `failures` in a row so far, the reason `why` of the last one, the time
+    `paused_until` before which no request is sent, in seconds of any clock, and whether the trial
+    request after a pause is under way (`trying`)."""
 
     failures: int = 0
     paused_until: float = 0.0
