@@ -3,7 +3,7 @@ all assistants."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -256,17 +256,33 @@ class AttachmentSettings(Value):
     )
 
 
+FieldName = Annotated[str, Field(pattern=r"^[\w-]{1,64}$")]
+
+
 class TraceExportSettings(Value):
     """The service to which the traces of turns and tool calls are sent."""
 
-    type: Literal["otlp", "langsmith"] = Field(
-        description="An OTLP endpoint, or LangSmith by the variables LANGSMITH_API_KEY and _PROJECT"
+    type: Literal["otlp", "langsmith", "langfuse", "phoenix"] = Field(
+        description=(
+            "An OTLP endpoint over HTTP, or a product with its keys from the environment, such as"
+            " LANGSMITH_API_KEY"
+        )
     )
-    url: str = Field(default="", description="Base address of the endpoint; `/v1/traces` is added")
+    url: str = Field(default="", description="Base address of the endpoint; its path is added")
     headers: dict[str, str] = Field(default={}, description="Of each request; use $ENV for keys")
     content: bool = Field(
         default=False,
-        description="Whether to send texts (questions, queries, labels, errors), not only figures",
+        description=(
+            "Whether to send texts (questions, answers, documents, labels, errors, people) as well"
+            " as figures; they are redacted first"
+        ),
+    )
+    redact: tuple[FieldName, ...] = Field(
+        default=(),
+        description=(
+            "Names of fields whose values are not sent, in addition to passwords, keys, tokens and"
+            " addresses of e-mail"
+        ),
     )
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ import anyio
 
 from groundhook.core.errors import ModelStalled
 from groundhook.core.ports import Delta
+from groundhook.core.trace import note
 from groundhook.core.types.connector_spec import ConnectorSpec
 
 CLOSING_S = 1.0  # to close the connection of an answer that failed
@@ -55,6 +56,7 @@ async def begin_answer(
     """Send the request by `open_stream` and return the answer when its first token has arrived.
     Raises ModelStalled with `hint` after the connector's `first_token_timeout`, and the errors of
     the SDK and of the reader."""
+    note(provider=spec.type, model=spec.options.model)
     patience = spec.options.first_token_timeout
     stream: Any = None
     with anyio.move_on_after(patience):

@@ -1,53 +1,99 @@
-"""Sends traces to an OTLP endpoint: one span for each step, with the attributes of OpenTelemetry's
-GenAI conventions, of OpenInference and of LangSmith. The only module that uses OpenTelemetry's SDK.
+"""Sends traces to an OTLP endpoint: one span for each step, with the attributes that products read
+(`trace_names`). The only module that uses OpenTelemetry's SDK.
 
 Spans wait in a bounded queue, which a thread of the SDK sends; a turn never waits for it. Spans
-beyond its size are dropped. Without `content` a span has no texts: no questions, answers, labels or
-errors.
+beyond its size are dropped. Without `content` a span has no texts but the names of models: no
+questions, answers, labels, errors or people. With it, they are redacted first.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Span, TracerProvider
+from opentelemetry.sdk.trace import Span, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Status, StatusCode
 
 from groundhook.core.app_settings import TraceExportSettings
+from groundhook.core.trace import ExportStep, Traced
 from groundhook.core.types.events import TraceNode
+from groundhook.host.output.redaction import Redaction
+from groundhook.host.output.trace_names import (
+    KINDS,
+    Attributes,
+    bounded,
+    content_attributes,
+    kind_attributes,
+    model_attributes,
+    owner_attributes,
+    text_of,
+    token_attributes,
+)
 
 QUEUE = 2048  # spans that wait
 LONGEST_CLOSE_S = 2.0
-LANGSMITH = "https://api.smith.langchain.com"
-PATHS = {"otlp": "/v1/traces", "langsmith": "/otel/v1/traces"}
 
-# Kind of each step: (GenAI operation, OpenInference kind, LangSmith kind). Others are chains.
-_KINDS: Mapping[str, tuple[str, str, str]] = {
-    "turn": ("invoke_agent", "AGENT", "chain"),
-    "agent": ("invoke_agent", "AGENT", "chain"),
-    "llm": ("chat", "LLM", "llm"),
-    "model": ("chat", "LLM", "llm"),
-    "tool": ("execute_tool", "TOOL", "tool"),
-    "mcp": ("execute_tool", "TOOL", "tool"),
-    "search": ("retrieval", "RETRIEVER", "retriever"),
-    "web_search": ("retrieval", "RETRIEVER", "retriever"),
-    "vector_search": ("retrieval", "RETRIEVER", "retriever"),
-    "graph_search": ("retrieval", "RETRIEVER", "retriever"),
-    "db_query": ("retrieval", "RETRIEVER", "retriever"),
-    "documents": ("retrieval", "RETRIEVER", "retriever"),
-    "embedding": ("embeddings", "EMBEDDING", "embedding"),
-    "rerank": ("rerank", "RERANKER", "chain"),
-    "rank": ("rerank", "RERANKER", "chain"),
+
+@dataclass(frozen=True, kw_only=True)
+class _Service:
+    """How a service receives traces: the variables that may hold its address, the address without
+    them, the path there, and the headers by the environment."""
+
+    address: Sequence[str] = ()
+    default: str = ""
+    path: str = "/v1/traces"
+    headers: Callable[[Mapping[str, str]], dict[str, str]] = lambda _: {}
+
+
+def _langsmith_headers(environment: Mapping[str, str]) -> dict[str, str]:
+    project = environment.get("LANGSMITH_PROJECT")
+    key = environment.get("LANGSMITH_API_KEY", "")
+    return {"x-api-key": key, **({"Langsmith-Project": project} if project else {})}
+
+
+def _langfuse_headers(environment: Mapping[str, str]) -> dict[str, str]:
+    names = ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY")
+    pair = ":".join(environment.get(name, "") for name in names)
+    return {
+        "Authorization": f"Basic {b64encode(pair.encode()).decode()}",
+        "x-langfuse-ingestion-version": "4",  # shows spans at once, not minutes later
+    }
+
+
+def _phoenix_headers(environment: Mapping[str, str]) -> dict[str, str]:
+    key = environment.get("PHOENIX_API_KEY")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+SERVICES: Mapping[str, _Service] = {
+    "otlp": _Service(),
+    "langsmith": _Service(
+        address=["LANGSMITH_ENDPOINT"],
+        default="https://api.smith.langchain.com",
+        path="/otel/v1/traces",
+        headers=_langsmith_headers,
+    ),
+    "langfuse": _Service(
+        address=["LANGFUSE_BASE_URL", "LANGFUSE_HOST"],
+        default="https://cloud.langfuse.com",
+        path="/api/public/otel/v1/traces",
+        headers=_langfuse_headers,
+    ),
+    "phoenix": _Service(
+        address=["PHOENIX_COLLECTOR_ENDPOINT"],
+        default="http://localhost:6006",
+        headers=_phoenix_headers,
+    ),
 }
-_CHAIN = ("", "CHAIN", "chain")
+
 # The host's other steps. All other types are named by hooks.
 _OTHERS = frozenset(
     [
@@ -80,37 +126,45 @@ _OTHERS = frozenset(
         "window",
     ]
 )
-_TOKENS = {
-    "prompt_tokens": ("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
-    "completion_tokens": ("gen_ai.usage.output_tokens", "llm.token_count.completion"),
-}
 
 
 class TraceExport:
-    """The export of an open host. Calling it with a turn's id returns a function that records its
+    """The export of an open host. Calling it with a turn returns a function that records its
     steps."""
 
     def __init__(
         self, settings: TraceExportSettings, environment: Mapping[str, str], *, service: str
     ) -> None:
         self._content = settings.content
-        self._provider = TracerProvider(resource=Resource.create({"service.name": service}))
+        self._redaction = Redaction(settings.redact)
+        resource = {"service.name": service}
+        if project := environment.get("PHOENIX_PROJECT_NAME"):
+            resource["openinference.project.name"] = project
+        self._provider = TracerProvider(
+            resource=Resource.create(resource),
+            # The default would keep 128: each message of a request takes two.
+            span_limits=SpanLimits(max_span_attributes=2000),
+        )
         exporter: SpanExporter = OTLPSpanExporter(
             endpoint=endpoint_of(settings, environment), headers=headers_of(settings, environment)
         )
         self._provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=QUEUE))
         self._tracer = self._provider.get_tracer("groundhook")
 
-    def __call__(self, turn_id: str, /) -> Callable[[TraceNode], None]:
-        """Return a function that takes every change of a node of this turn. It does not block."""
+    def __call__(self, traced: Traced, /) -> ExportStep:
+        """Return a function that takes every change of a step of this turn or tool call. It does
+        not block."""
         spans: dict[str, Span] = {}
+        always: Attributes = {"groundhook.turn_id": traced.turn_id}
+        if self._content:
+            always |= owner_attributes(traced, self._redaction.id)
 
-        def changed(node: TraceNode) -> None:
+        def changed(node: TraceNode, noted: Mapping[str, Any]) -> None:
             span = spans.get(node.id)
             if span is None:
-                span = spans[node.id] = self._begin(turn_id, node, spans.get(node.parent))
+                span = spans[node.id] = self._begin(node, spans.get(node.parent), always)
             if node.status != "running":
-                self._end(span, node)
+                self._end(span, node, noted)
                 del spans[node.id]
 
         return changed
@@ -122,69 +176,51 @@ class TraceExport:
         closing.start()
         closing.join(LONGEST_CLOSE_S)
 
-    def _begin(self, turn_id: str, node: TraceNode, parent: Span | None) -> Span:
-        operation, openinference, langsmith = _KINDS.get(node.type, _CHAIN)
-        context = None if parent is None else trace.set_span_in_context(parent)
+    def _begin(self, node: TraceNode, parent: Span | None, always: Attributes) -> Span:
+        name = node.type if _is_own(node) else "step"
+        if self._content:
+            name = self._redaction.text(f"{node.type} {node.label}".strip())
         span = self._tracer.start_span(
-            f"{node.type} {node.label}".strip()
-            if self._content
-            else node.type
-            if _is_own(node)
-            else "step",
-            context=context,
+            name,
+            context=None if parent is None else trace.set_span_in_context(parent),
             start_time=time.time_ns(),
-            attributes={
-                "groundhook.turn_id": turn_id,
-                "openinference.span.kind": openinference,
-                "langsmith.span.kind": langsmith,
-                **({"gen_ai.operation.name": operation} if operation else {}),
-            },
+            attributes={**always, **kind_attributes(node.type)},
         )
         assert isinstance(span, Span)
         return span
 
-    def _end(self, span: Span, node: TraceNode) -> None:
+    def _end(self, span: Span, node: TraceNode, noted: Mapping[str, Any]) -> None:
         # Hooks choose the names of steps and details, which may contain texts: without `content`
         # only the host's own are sent.
-        for name, value in node.data.items() if self._content or _is_own(node) else ():
-            number = isinstance(value, bool | int | float)
-            for attribute in _TOKENS.get(name, ()) if number else ():
-                span.set_attribute(attribute, value)
-            if number:
-                span.set_attribute(f"groundhook.{name}", value)
-            elif self._content:
-                span.set_attribute(f"groundhook.{name}", _convert_to_text(value))
-        if self._content and node.type in ("llm", "model") and "model" in node.data:
-            span.set_attribute("gen_ai.response.model", str(node.data["model"]))
+        redact, field = self._redaction.value, self._redaction.field
+        if self._content or _is_own(node):
+            span.set_attributes({**token_attributes(node.data), **model_attributes(noted)})
+            for name, value in node.data.items():
+                if isinstance(value, bool | int | float):
+                    span.set_attribute(f"groundhook.{name}", value)
+                elif self._content:
+                    span.set_attribute(f"groundhook.{name}", text_of(field(name, bounded(value))))
+        if self._content:
+            span.set_attributes(content_attributes(node.type, node.label, noted, redact))
         if node.status == "failed":
-            reason = str(node.data.get("error", "")) if self._content else None
+            reason = redact(str(node.data.get("error", ""))) if self._content else None
             span.set_status(Status(StatusCode.ERROR, reason))
         span.end()
 
 
 def endpoint_of(settings: TraceExportSettings, environment: Mapping[str, str]) -> str:
     """Return the whole address that traces are sent to."""
-    base = settings.url
-    if settings.type == "langsmith":
-        base = base or environment.get("LANGSMITH_ENDPOINT", LANGSMITH)
-    path = PATHS[settings.type]
-    base = base.rstrip("/")
-    return base if base.endswith("/v1/traces") else f"{base}{path}"
+    service = SERVICES[settings.type]
+    named = (environment[name] for name in service.address if environment.get(name))
+    base = (settings.url or next(named, service.default)).rstrip("/")
+    return base if base.endswith("/v1/traces") else f"{base}{service.path}"
 
 
 def headers_of(settings: TraceExportSettings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of each request; LangSmith's key and project come from its variables."""
-    headers = dict(settings.headers)
-    if settings.type == "langsmith":
-        headers.setdefault("x-api-key", environment.get("LANGSMITH_API_KEY", ""))
-        if project := environment.get("LANGSMITH_PROJECT"):
-            headers.setdefault("Langsmith-Project", project)
-    return headers
+    """Return the headers of each request: those of the settings, and the service's own, whose keys
+    come from its variables."""
+    return {**SERVICES[settings.type].headers(environment), **settings.headers}
 
 
 def _is_own(node: TraceNode) -> bool:
-    return node.type in _KINDS or node.type in _OTHERS
-
-
-def _convert_to_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return node.type in KINDS or node.type in _OTHERS

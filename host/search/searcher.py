@@ -129,6 +129,7 @@ class Searcher:
                 dsl=found.dsl,
                 **dict(found.account),
             )
+            node.note(input=request.query, documents=items)
             _describe(node, result)
         self.done.append(result)
         # Only now, since reranking decides the order and which items remain.

@@ -288,6 +288,7 @@ class GrowingAnswer:
     async def _run_round(self, connector: Connector, call: ModelCall) -> Draft:
         draft = Draft()
         with span("model", "model", messages=len(call.messages)) as node:
+            node.note(messages=call.messages)
             try:
                 async with answering(connector, call) as deltas:
                     async for delta in deltas:
@@ -304,6 +305,7 @@ class GrowingAnswer:
                         draft = step(draft, delta)
             finally:
                 self._stream_held_text()
+                node.note(answer=draft)
             if draft.finished is None:
                 raise ModelTruncated("the model's answer ended before it was complete")
             self._add_usage(draft.finished)
@@ -451,6 +453,8 @@ class GrowingAnswer:
                 outcome = await tools.toolbox.call(
                     call.id, call.name, call.arguments, tools.scope_of
                 )
+            node.note(tool=call.name, call_id=call.id)
+            node.note(input=outcome.arguments, output=outcome.result)
             if outcome.error is not None:
                 node.fail(outcome.error)
             items = tuple(self.citation_index.cite(item) for item in outcome.items)

@@ -51,11 +51,13 @@ class AppModels:
         )
         draft = Draft()
         with span("model", connector, messages=len(messages)) as node:
+            node.note(messages=messages)
             # Connectors of plug-ins may have task groups, whose errors come in groups.
             with unwrap_exception_groups():
                 async with answering(model, call) as deltas:
                     async for delta in deltas:
                         draft = step(draft, delta)
+            node.note(answer=draft)
             if draft.finished is None:
                 raise ModelTruncated("the model's answer ended before it was complete")
             finished = draft.finished

@@ -24,7 +24,7 @@ from groundhook.core.ports import (
 from groundhook.core.readers.pool import TextReaders
 from groundhook.core.settings import BY_CONNECTOR, Settings
 from groundhook.core.tool_ports import Collections, ModelReply
-from groundhook.core.trace import Export
+from groundhook.core.trace import Export, ExportStep, Traced
 from groundhook.core.types.attached import AttachedReader
 from groundhook.core.types.connector_spec import EXTRACTIVE, SCRIPTED
 from groundhook.core.types.contract import NO_CONTRACT, Contract
@@ -103,16 +103,25 @@ class Runtime:
     picture_texts: WrittenWords = field(default_factory=WrittenWords)  # outside of kept chats
     export: Export | None = None  # of traces
 
-    def trace_sender(self, channel: Channel) -> Callable[[TraceNode], None]:
-        """Return a function that sends a step of the trace as an event, and exports it."""
-        export = self.export(channel.turn_id) if self.export is not None else None
+    def recorders(
+        self, channel: Channel, request: Request
+    ) -> tuple[Callable[[TraceNode], None], ExportStep | None]:
+        """Return what receives the steps of a trace (`core.trace.recording`): a function that sends
+        them as events, and the export, if there is one."""
 
         def changed(node: TraceNode) -> None:
             channel.send_nowait(Trace(node=node))
-            if export is not None:
-                export(node)
 
-        return changed
+        if self.export is None:
+            return changed, None
+        chat, user = request.options.chat_id or "", request.identity.user_id
+        tenant = f"{request.identity.tenant_id}/" if request.identity.tenant_id else ""
+        traced = Traced(
+            turn_id=channel.turn_id,
+            session=chat and f"{tenant}{chat}",
+            user=user and f"{tenant}{user}",
+        )
+        return changed, self.export(traced)
 
 
 class PictureTexts(Protocol):

@@ -254,6 +254,7 @@ async def _ask_assistant(
     with span("agent", id) as node:
         asked = _with_picture(use, wanted, _without_picture(use, wanted))
         end, error = await targets.assistant(id, asked, use.json_reply)
+        node.note(input=asked, output=end.content)
         node.data.update(characters=len(end.content), usage=end.usage.model_dump())
         if error:
             node.fail(error)
@@ -301,6 +302,7 @@ async def _call_tool(
             use, f"{server}.{name}", offered[name].get("inputSchema") or {}, wanted
         )
         answer = await servers.ask(server, "tools/call", {"name": name, "arguments": arguments})
+        node.note(tool=node.label, input=arguments, output=answer)
         return RawReply(await _read_value(use, node, server, name, answer))
 
 

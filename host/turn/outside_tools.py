@@ -113,11 +113,11 @@ class OutsideTools:
         called with each event, in order; if the call is cancelled, also with the events by which
         its steps report their end."""
         channel = Channel("tool")
+        recorders = self.runtime.recorders(channel, self.request)
         outcome: ToolOutcome | None = None
         if on_event is None:
             channel.close()  # nobody reads the events: they are dropped
-            exported = self.runtime.export is not None
-            with recording(self.runtime.trace_sender(channel) if exported else None):
+            with recording(*recorders) if self.runtime.export else recording(None):
                 return await self._run(tool, arguments, channel)
 
         async def forward() -> None:
@@ -128,7 +128,7 @@ class OutsideTools:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(forward)
             try:
-                with recording(self.runtime.trace_sender(channel)):
+                with recording(*recorders):
                     outcome = await self._run(tool, arguments, channel)
             finally:
                 channel.close()
@@ -165,6 +165,7 @@ class OutsideTools:
         await channel.send(ToolStart(call_id=call_id, **about, arguments=dict(arguments)))
         with span("tool", about["name"], server=about["server"], toolkit=about["toolkit"]) as node:
             outcome = await toolbox.call(call_id, name, arguments, scopes)
+            node.note(tool=about["name"], input=arguments, output=outcome.result)
             if outcome.error is not None:
                 node.fail(outcome.error)
         index = CitationIndex(self.settings.search.citation.format, self.runtime.app.collections)

@@ -76,6 +76,11 @@ class TurnRuns:
         """Whether any run has streamed text."""
         return any(run.answer.streamed for run in self.runs)
 
+    @property
+    def text(self) -> str:
+        """The text that all runs have streamed."""
+        return "".join(run.answer.streamed for run in self.runs)
+
     def end_event(self) -> StreamEnd:
         """Return the event that ends the turn: the text, citations and usage of all runs, and the
         data and finish reason of the last."""
@@ -94,7 +99,7 @@ class TurnRuns:
         for run in self.runs:
             metadata |= run.metadata
         return StreamEnd(
-            content="".join(run.answer.streamed for run in self.runs),
+            content=self.text,
             message={
                 "role": "assistant",
                 "content": [part for run in self.runs for part in run.answer.parts],
@@ -172,7 +177,7 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
         with (
             # Around the wait for a slot, so that closing the host also ends a turn that waits.
             turns.cancelled_on_close() as closing,
-            recording(first.runtime.trace_sender(channel)),
+            recording(*first.runtime.recorders(channel, first.request)),
         ):
             async with turns.slot():
                 with (
@@ -181,7 +186,9 @@ async def _run_turn(runs: TurnRuns, turns: OpenTurns) -> None:
                     span("turn", first.package.id) as turn_span,
                     _errors_as_events(channel, turn_span),
                 ):
+                    turn_span.note(input=first.question)
                     await _run_assistants(runs)
+                    turn_span.note(output=runs.text)
                     if runs.model_failure:
                         turn_span.fail(runs.model_failure)
                 if deadline.cancelled_caught:

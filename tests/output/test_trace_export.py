@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from groundhook import ConfigError, open_host
 from groundhook.core.app_settings import TraceExportSettings
+from groundhook.core.trace import Traced
 from groundhook.core.types.events import TraceNode
 from groundhook.host.output.trace_export import TraceExport, endpoint_of, headers_of
 from tests.conftest import MakeApp
@@ -110,9 +111,9 @@ def test_every_step_of_the_host_keeps_its_name_without_content(server: Loopback)
     steps.remove("log")  # of hooks
     assert len(steps) > 20
     export = TraceExport(TraceExportSettings(type="otlp", url=server.url), {}, service="test")
-    record = export("turn-1")
+    record = export(Traced(turn_id="turn-1"))
     for name in steps:
-        record(TraceNode(id=name, type=name, status="completed"))
+        record(TraceNode(id=name, type=name, status="completed"), {})
     export.close()
     assert spans(server).keys() == steps
 

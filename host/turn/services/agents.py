@@ -182,6 +182,7 @@ class Calls:
                 return AgentResult(agent_id=ask.agent, error=str(exc))
             finally:
                 message.close()
+            node.note(input=question_of(ask.messages), output=end.content)
             node.data.update(characters=len(end.content), usage=end.usage.model_dump())
             if error:
                 node.fail(error)
@@ -227,6 +228,7 @@ class Calls:
         )
         draft, error = Draft(), ""
         with span("llm", ask.connector, messages=len(ask.messages)) as node:
+            node.note(messages=ask.messages)
             try:
                 async with answering(self.run.connector(ask.connector), call) as deltas:
                     async for delta in deltas:
@@ -238,6 +240,7 @@ class Calls:
             except HostError as exc:
                 error = str(exc)
                 node.fail(error)
+            node.note(answer=draft)
             node.data.update(characters=len(draft.text), tool_calls=len(draft.begun))
         answer = ModelResult(connector=ask.connector, content=draft.text, error=error or None)
         if draft.finished is None:

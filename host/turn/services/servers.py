@@ -67,6 +67,7 @@ class ServerCalls:
                 answer = await process.ask(self.run, method, params)
             else:
                 answer = await self.run.runtime.servers.ask(id, method, params)
+            node.note(tool=node.label, input=params.get("arguments", {}), output=answer)
             if "error" in answer:
                 node.fail(str(answer["error"]))
         if method == "tools/list":

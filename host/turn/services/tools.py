@@ -237,6 +237,7 @@ class TurnTools:
             raise UnknownName("tool", name, toolbox.names)
         with span("tool", name, server=offer.server, toolkit=offer.toolkit_name) as node:
             outcome = await toolbox.call("", name, arguments, scopes_of(run))
+            node.note(tool=name, input=arguments, output=outcome.result)
             if outcome.error is not None:
                 node.fail(outcome.error)
         index = run.searcher.citation_index
