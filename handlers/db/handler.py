@@ -9,6 +9,7 @@ delegate in `uses.query` reads the question.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -56,6 +57,7 @@ from groundhook.handlers.db.query.request_query import (
 from groundhook.handlers.db.query_warnings import query_warnings
 from groundhook.handlers.db.question.forms import QueryReading
 from groundhook.handlers.db.question.languages import words_for
+from groundhook.handlers.db.question.question import models_named
 from groundhook.handlers.db.question.reading import Reads, read_question
 from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.question.vocabulary import Vocabulary
@@ -92,7 +94,7 @@ class DBHandler:
                 return await self._strict(found, scope)
             except DelegateError as exc:
                 await scope.warn(exc.code, f"{exc}; the built-in reading of questions was used")
-        understood = await self._understand(request, scope)
+        understood = await self._understand(request, scope, whole=False)
         found = await self._search_read(understood, request, limit, scope)
         if by == AUTO and scope.connector and found.account.certainty != "sure":
             found = await self._search_helped(found, understood, request, limit, scope)
@@ -109,6 +111,8 @@ class DBHandler:
         """Return what the assistant's language model reads where the built-in reader is not sure of
         its own result; that result, with a warning, where the model fails."""
         by = scope.connector
+        if not understood.whole:
+            understood = await self._understand(request, scope)
         try:
             found = await self._search_by_model(by, understood, request, limit, scope)
         except DelegateError as exc:
@@ -147,21 +151,30 @@ class DBHandler:
     def _teller(self, words: Vocabulary) -> Teller:
         return Teller(self._store.schemas, words)
 
-    async def _understand(self, request: SearchRequest, scope: Scope) -> Understood:
-        """Return what the built-in reader understands of a question."""
-        words = self._words(request, scope)
-        offers = await self._offers.build(request.models or (), request.query, words, scope)
+    async def _understand(
+        self, request: SearchRequest, scope: Scope, *, whole: bool = True
+    ) -> Understood:
+        """Return what the built-in reader understands of a question. If not `whole`, the models
+        that the question names are enough, where they can be meant."""
+        words, models, now = self._words(request, scope), request.models or (), scope.now()
+        whole = whole or len(models) == 1
+        schemas = [] if whole else [self._store.schemas[id] for id in models]
+        first = await anyio.to_thread.run_sync(models_named, request.query, schemas, words)
+        building = self._offers.build(models, first, request.query, words, scope)
         with span("dsl_build", "query from the question", query=request.query) as node:
-            now = scope.now()
-            # In a thread, since the first question compiles the words of the language.
-            reads = await anyio.to_thread.run_sync(
-                partial(read_question, request.query, offers, words, now)
-            )
+            async with aclosing(building):
+                async for offers in building:
+                    # In a thread, since the first question compiles the words of the language.
+                    reads = await anyio.to_thread.run_sync(
+                        partial(read_question, request.query, offers, words, now)
+                    )
+                    if reads.names_records:
+                        break
             node.data.update(
                 dsl=[reading.query.wire() for reading in reads.readings],
                 not_understood=list(reads.unread),
             )
-        return Understood(request.query, words, offers, reads, now)
+        return Understood(request.query, words, offers, reads, now, whole=not first)
 
     async def _search_read(
         self, understood: Understood, request: SearchRequest, limit: int, scope: Scope

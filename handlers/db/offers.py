@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,18 +87,26 @@ class Offers:
         return list(found.get(of.name, ())), known
 
     async def build(
-        self, models: Sequence[str], question: str, words: Vocabulary, scope: Scope
-    ) -> list[OfferedModel]:
-        """Return the models that the identity may see, with their sampled values and those that the
-        question names, without models whose tables are missing or differ. Raises NotPermitted or
-        SourceNotConfigured if none is left."""
-        offers: list[OfferedModel] = []
+        self,
+        models: Sequence[str],
+        first: Collection[str],
+        question: str,
+        words: Vocabulary,
+        scope: Scope,
+    ) -> AsyncGenerator[list[OfferedModel]]:
+        """Yield the models that the identity may see, with their sampled values and those that the
+        question names, without models whose tables are missing or differ: those of `first` alone,
+        unless one of them is left out, then all. Raises NotPermitted or SourceNotConfigured if none
+        is left."""
+        offers: dict[str, OfferedModel] = {}
         texts, loaded = phrases_to_look_up(question, words), dict[str, OfferedModel]()
         failed: list[tuple[str, SourceNotConfigured | NotPermitted]] = []
-        for model in models:
+        for at, model in enumerate(sorted(models, key=lambda one: one not in first)):
+            if at == len(first) and offers and not failed:
+                yield list(offers.values())
             try:
                 permit_for(self._models[model], scope.identity)
-                offers.append(await self._build_offer(model, texts, loaded, scope))
+                offers[model] = await self._build_offer(model, texts, loaded, scope)
             except (SourceNotConfigured, NotPermitted) as exc:
                 failed.append((model, exc))
         if failed and not offers:
@@ -108,7 +116,7 @@ class Offers:
                 await scope.warn(why.code, why.message)
             else:
                 await scope.warn("db_model_skipped", f"{model!r} was not searched: {why}")
-        return offers
+        yield [offers[model] for model in models if model in offers]
 
     async def _build_offer(
         self, model: str, texts: Sequence[str], loaded: dict[str, OfferedModel], scope: Scope

@@ -4,10 +4,11 @@ rows, and comparing models with tables."""
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -27,6 +28,7 @@ from groundhook.handlers.db.query.dsl import QueryDSL, models_of
 from groundhook.handlers.db.query.joins import Permits
 from groundhook.handlers.db.query.statement import MAX_COUNT, MAX_TIES, QueryCompiler
 
+FEW_ROWS = 500  # below which all rows of a table are read
 SAMPLE_ROWS = 5000  # read for each field
 SAMPLE_VALUES = 300  # kept of each field
 INDEXED_VALUES = 2000  # kept of an indexed column, whose every row is read
@@ -204,30 +206,28 @@ class Store:
             if isinstance(known, SourceTimeout):
                 raise SourceTimeout(known.message, hint=known.hint)
             return known
-        permits, place = {model: permit}, self._place(model)
-        sampled = sampled_fields(self.schemas[model])
-        first = {
-            one.name: place.compiler.sample(model, one, permits, SAMPLE_ROWS, SAMPLE_VALUES)
-            for one in sampled
-        }
-        every = {
-            one.name: place.compiler.sample(model, one, permits, None, INDEXED_VALUES)
-            for one in sampled
-            if self._has_index(model, one)
-        }
+        place, sampled = self._place(model), sampled_fields(self.schemas[model])
+        sample = partial(place.compiler.sample, model, permits={model: permit})
 
         def work(connection: Connection) -> Samples:
+            few = place.compiler.rows(model, sampled, {model: permit}, FEW_ROWS)
+            rows = connection.execute(few).all() if sampled else []
+            if len(rows) < FEW_ROWS:  # one statement is enough for most of hundreds of tables
+                columns = zip(sampled, zip(*rows, strict=True), strict=False)
+                counts = {one.name: _short(Counter(column).items()) for one, column in columns}
+                return Samples(counts, frozenset(one.name for one in sampled))
             counts, whole = {}, set()
-            for name, statement in first.items():
-                rows = connection.execute(statement).all()
+            for one in sampled:
+                rows = connection.execute(sample(one, rows=SAMPLE_ROWS, values=SAMPLE_VALUES)).all()
                 if len(rows) < SAMPLE_VALUES and sum(row[1] for row in rows) < SAMPLE_ROWS:
-                    whole.add(name)
-                elif name in every:
-                    all_of_it = connection.execute(every[name]).all()
+                    whole.add(one.name)
+                elif self._has_index(model, one):
+                    every = sample(one, rows=None, values=INDEXED_VALUES)
+                    all_of_it = connection.execute(every).all()
                     if len(all_of_it) < INDEXED_VALUES:
-                        whole.add(name)
+                        whole.add(one.name)
                     rows = [*all_of_it, *rows]
-                counts[name] = _short((row[0], row[1]) for row in rows)
+                counts[one.name] = _short((row[0], row[1]) for row in rows)
             return Samples(counts, frozenset(whole))
 
         try:

@@ -74,6 +74,29 @@ async def test_hundreds_of_tables_and_a_thousand_columns_are_imported_and_asked(
     assert [item.record_id for item in found.items] == [2]
 
 
+async def test_a_question_that_names_its_records_waits_for_no_other_table(tmp_path: Path) -> None:
+    url = _made(
+        tmp_path / "x.db",
+        "create table city (id integer primary key, name text)",
+        "insert into city values (1, 'Oslo'), (2, 'Bergen')",
+        "create view endless as with recursive n(id) as"
+        " (select 1 union all select id + 1 from n) select id, 'name ' || id as name from n",
+    )
+    columns = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}]
+    models = {
+        id: ModelSpec.model_validate(
+            {"id": id, "name": id.capitalize(), "table": {"name": id}, "columns": columns}
+        )
+        for id in ("endless", "city")
+    }
+    async with open_database(url, 20, models) as database:
+        shop = Shop(database, url)
+        found = await shop.search("how many cities", *models)
+        assert (found.total, found.account.certainty, shop.warnings) == (1, "sure", [])
+        await shop.search("Bergen", *models)
+    assert [code for code, _ in shop.warnings] == ["db_sample"]
+
+
 async def test_names_with_quotes_and_blanks_are_names(tmp_path: Path) -> None:
     url = _made(
         tmp_path / "x.db",

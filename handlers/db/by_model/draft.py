@@ -14,7 +14,7 @@ import anyio.to_thread
 from groundhook.handlers.db.by_model.offered import Offered, choose, with_rows
 from groundhook.handlers.db.by_model.prompt import prompt_for
 from groundhook.handlers.db.by_model.reader import ReadingRequest
-from groundhook.handlers.db.question.question import TokenizedQuestion, known_words
+from groundhook.handlers.db.question.question import TokenizedQuestion, known_words, scopes_of
 from groundhook.handlers.db.question.reading import Reads
 from groundhook.handlers.db.question.scope import OfferedModel, QuestionScope
 from groundhook.handlers.db.question.vocabulary import Vocabulary
@@ -26,13 +26,14 @@ ExampleRows = Callable[[Sequence[str]], Awaitable[Mapping[str, Sequence[Mapping[
 @dataclass(frozen=True)
 class Understood:
     """A question as the built-in reader understands it: its language, the models that it may be
-    about, and the readings."""
+    about, and the readings; `whole`: the models are all, not those that the question names."""
 
     text: str
     words: Vocabulary
     offers: Sequence[OfferedModel]
     reads: Reads
     now: datetime
+    whole: bool
 
 
 async def draft_of(
@@ -51,8 +52,11 @@ async def draft_of(
 
 
 def _choose(understood: Understood) -> tuple[TokenizedQuestion, Sequence[QuestionScope], Offered]:
-    scopes = [QuestionScope(offer, understood.words) for offer in understood.offers]
+    scopes = scopes_of(understood.text, understood.offers, understood.words)
     question = TokenizedQuestion.of(
-        understood.text, understood.words, understood.now, known_words(scopes)
+        understood.text,
+        understood.words,
+        understood.now,
+        frozenset[str]().union(*map(known_words, scopes)),
     )
     return question, scopes, choose(question, understood.offers, scopes)

@@ -83,13 +83,21 @@ class QueryCompiler:
             [declared.table.c[name] for name in declared.schema.keys],
         )
         limits = row_limits(declared, declared.table, permits[model], self._texts)
-        chosen = as_text(column).label(of.name) if of.kind == "json" else column
-        found = sa.select(chosen).where(*limits, column.is_not(None))
+        found = sa.select(_shown(column, of)).where(*limits, column.is_not(None))
         if rows is None:
             return found.add_columns(sa.literal(0)).distinct().limit(values)
         value = found.order_by(*keys).limit(rows).subquery().c[of.name]
         number = sa.func.count()
         return sa.select(value, number).group_by(value).order_by(number.desc(), value).limit(values)
+
+    def rows(
+        self, model: str, fields: Sequence[Field], permits: Permits, most: int
+    ) -> sa.Select[Any]:
+        """Return the statement for these fields of up to `most` rows that the permit allows."""
+        declared = self._tables[model]
+        limits = row_limits(declared, declared.table, permits[model], self._texts)
+        columns = [_shown(declared.table.c[one.name], one) for one in fields]
+        return sa.select(*columns).where(*limits).limit(most)
 
     def lookup(
         self, model: str, of: Field, permits: Permits, texts: Sequence[str], *, indexed: bool
@@ -109,6 +117,11 @@ class QueryCompiler:
         indexable = word_conditions(dsl) if use_index else ()
         conditions = Conditions(self._tables, self._texts, self._dialect, indexable)
         return _SelectBuilder(dsl, root, conditions, self._texts, self._dialect, self._cache)
+
+
+def _shown(column: sa.Column[Any], of: Field) -> sa.ColumnElement[Any]:
+    """Return the column of a field, of JSON as text."""
+    return as_text(column).label(of.name) if of.kind == "json" else column
 
 
 @dataclass

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions
 from groundhook.handlers.db.question.parts import parts
-from groundhook.handlers.db.question.relations import related
+from groundhook.handlers.db.question.relations import nouns_of_verb, related
+from groundhook.handlers.db.question.times import QUARTERS
 
 MOST_COVERS = 3000
 # The price of a word that no clause has, of one that names something, and of a clause.
@@ -60,6 +61,35 @@ def _reaching(here: Here) -> set[int]:
     return reach
 
 
+def strange_words(here: Here, known: frozenset[str]) -> list[int]:
+    """Return the positions of words that no clause can have, since neither the language nor the
+    model has them: a quick look, for databases of many models. `known` are the model's words."""
+    question = here.question
+    if any(question.is_(i, "starts_with") for i in range(len(question))):
+        return []  # any word may follow
+    dates = question.words.file.dates
+    spoken, said = question.words.spoken, (*QUARTERS, *dates.decades, *dates.ordinals)
+    return [
+        i
+        for i, token in enumerate(question.tokens)
+        if token.kind == "word" and len(token.norm) > 1 and token.norm not in spoken
+        if token.norm not in said
+        and known.isdisjoint((token.norm, *question.stems(i, i + 1), *nouns_of_verb(question, i)))
+    ]
+
+
+def _skipping(here: Here, i: int, names: Collection[str]) -> float:
+    """Return the price of a token that no clause has."""
+    if here.question.tokens[i].kind == "mark":
+        return 0.0
+    return SKIPPED_NAME if here.question.stems(i, i + 1)[0] in names else SKIPPED
+
+
+def least_price(here: Here, strange: Sequence[int], names: Collection[str]) -> float:
+    """Return what the words that no clause can have cost at least."""
+    return sum(_skipping(here, i, names) for i in strange)
+
+
 def best_partial(here: Here, names: Collection[str] = ()) -> tuple[float, list[Clause], list[int]]:
     """Return the price of the clauses that leave fewest words unread, these clauses, and the
     positions of the words that are left. A word that is in `names`, of any model, counts twice."""
@@ -67,9 +97,8 @@ def best_partial(here: Here, names: Collection[str] = ()) -> tuple[float, list[C
     best: list[tuple[float, list[Clause], list[int]]] = [(0.0, [], [])] * (length + 1)
     for i in range(length - 1, -1, -1):
         price, clauses, left = best[i + 1]
-        mark = here.question.tokens[i].kind == "mark"
-        skipped = SKIPPED_NAME if here.question.stems(i, i + 1)[0] in names else SKIPPED
-        best[i] = (price + (0.0 if mark else skipped), clauses, left if mark else [i, *left])
+        skipped = _skipping(here, i, names)
+        best[i] = (price + skipped, clauses, [i, *left] if skipped else left)
         for clause in clauses_at(here, i):
             price, clauses, left = best[clause.end]
             if price + CLAUSE < best[i][0]:

@@ -9,12 +9,20 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from groundhook.handlers.db.model.schema import Field
-from groundhook.handlers.db.question.scope import QuestionScope
-from groundhook.handlers.db.question.tokens import CLOSING, MOST_TOKENS, Token, phrase_of, tokens_of
+from groundhook.handlers.db.model.schema import Field, Schema
+from groundhook.handlers.db.question.scope import OfferedModel, QuestionScope
+from groundhook.handlers.db.question.tokens import (
+    CLOSING,
+    MOST_TOKENS,
+    Token,
+    folded,
+    phrase_of,
+    tokens_of,
+)
 from groundhook.handlers.db.question.vocabulary import Phrase, Vocabulary
 
 LONGEST_VALUE = 6  # words
+LONGEST_START = 8  # signs, with accents, of two letters
 SMALL = 2  # letters; a value this short counts where it is written in capitals
 LIST_SIGNS = ",;|"  # of lists in a text
 # Kinds of words that an option may be, too: "available", "medium".
@@ -42,6 +50,7 @@ class TokenizedQuestion:
     now: datetime
     tokens: list[Token] = field(default_factory=list)
     cut: bool = False
+    times: dict[int, list[tuple[Any, int]]] = field(default_factory=dict)  # filled by `times.spans`
     _starts: dict[tuple[int, str], list[tuple[int, Any]]] = field(default_factory=dict)
     _inside: set[tuple[int, int]] = field(default_factory=set)
 
@@ -315,19 +324,65 @@ def _is_small(question: TokenizedQuestion, i: int, one: Field) -> bool:
     return any(word.kind not in HARMLESS or not one.options for word in meanings)
 
 
-def known_values(scope: QuestionScope, one: Field) -> Mapping[Phrase, tuple[str, ...]]:
-    """Return the values of a field by their words; those of options also by their stems, behind an
-    empty word."""
-    if one.name in scope.values:
-        return scope.values[one.name]
-    name = one.name.removeprefix(scope.path)
-    raw = [*one.options, *scope.counts(one), *scope.offer.looked_up.get(name, ())]
+def start_of(text: str) -> str:
+    """Return the two letters or digits that a text starts with, which no ending of a plural
+    changes; the first alone where another sign follows."""
+    start = folded(text.lstrip("_ ")[:LONGEST_START])[:2]
+    return start if start.isalpha() or start.isdecimal() else start[:1]
+
+
+def _parts_of(text: str, words: Vocabulary) -> list[str]:
+    """Return the words of a question, and what is left of them without prefixes of the language."""
+    tokens = tokens_of(text, words.file.decimal)[:MOST_TOKENS]
+    parts = list(dict.fromkeys(token.norm for token in tokens))
+    for part in parts:
+        rests = (part[len(each) :] for each in words.file.prefixes if part.startswith(each))
+        parts += [rest for rest in rests if rest and rest not in parts]
+    return parts
+
+
+def models_named(text: str, schemas: Iterable[Schema], words: Vocabulary) -> list[str]:
+    """Return the models that alone can be meant where one of them can, since the question has their
+    names; none where "who" or "anything" may mean records of others, too."""
+    parts = _parts_of(text, words)
+    loose = {word.kind for part in parts for word in words.phrases.get((part,), ())}
+    if not loose.isdisjoint(("who", "pronouns")):
+        return []
+    stems = {words.stem(norm) for part in parts for norm in phrase_of(part)}
+    return [
+        schema.id
+        for schema in schemas
+        if any(name and stems.issuperset(name) for name in map(words.stems, schema.names))
+    ]
+
+
+def scopes_of(text: str, offers: Iterable[OfferedModel], words: Vocabulary) -> list[QuestionScope]:
+    """Return models as a question speaks of them."""
+    starts = frozenset(map(start_of, _parts_of(text, words)))
+    return [QuestionScope(offer, words, starts) for offer in offers]
+
+
+def all_values(scope: QuestionScope, one: Field) -> Iterable[str]:
+    """Return the values of a field that are known, of lists their elements."""
     parted = lists_of(scope, one)
     if parted is not None:
-        raw = [piece for pieces in parted.values() for piece in pieces]
+        return dict.fromkeys(piece for pieces in parted.values() for piece in pieces)
+    name = one.name.removeprefix(scope.path)
+    raw = (*one.options, *scope.counts(one), *scope.offer.looked_up.get(name, ()))
+    return dict.fromkeys(raw)
+
+
+def known_values(scope: QuestionScope, one: Field) -> Mapping[Phrase, tuple[str, ...]]:
+    """Return the values of a field that the question may name, since they start like one of its
+    words, by their words; those of options also by their stems, behind an empty word."""
+    if one.name in scope.values:
+        return scope.values[one.name]
     found: dict[Phrase, list[str]] = {}
     kinds = bool(one.options) or one.kind == "json" or scope.is_kind(one, "category")
-    for value in dict.fromkeys(raw):
+    for value in all_values(scope, one):
+        start = start_of(value)
+        if start.isalnum() and start not in scope.starts:
+            continue
         phrase = phrase_of(value.replace("_", " "))[: LONGEST_VALUE + 1]
         if not phrase:
             continue
@@ -351,9 +406,11 @@ def lists_of(scope: QuestionScope, one: Field) -> Mapping[str, list[str]] | None
     return next((each for each in parted if each is not None), None)
 
 
-def _parted(values: Iterable[str], sign: str) -> dict[str, list[str]] | None:
+def _parted(values: Collection[str], sign: str) -> dict[str, list[str]] | None:
     """Return the pieces of each value; None if the values are no lists: in lists, short pieces
     recur."""
+    if sum(sign in value for value in values) < 2:
+        return None
     parted = {
         value: [piece for part in value.split(sign) if (piece := part.strip())] for value in values
     }
@@ -363,14 +420,14 @@ def _parted(values: Iterable[str], sign: str) -> dict[str, list[str]] | None:
     return parted if several > 1 and short and len(pieces) > len(set(pieces)) else None
 
 
-def known_words(scopes: Iterable[QuestionScope]) -> frozenset[str]:
-    """Return the stems of all names of models and fields, and the words of their values."""
+def known_words(own: QuestionScope) -> frozenset[str]:
+    """Return the stems of all names of a model, of its fields and of its relations, and the words
+    of their values."""
     found: set[str] = set()
-    for own in scopes:
-        for scope in (own, *own.related.values()):
-            phrases = [*scope.nouns, *scope.fields, *scope.relations]
-            for one in scope.own:
-                if one.kind in ("text", "json"):
-                    phrases += known_values(scope, one)
-            found.update(word for phrase in phrases for word in phrase)
+    for scope in (own, *own.related.values()):
+        phrases = [*scope.nouns, *scope.fields, *scope.relations]
+        for one in scope.own:
+            if one.kind in ("text", "json"):
+                phrases += known_values(scope, one)
+        found.update(word for phrase in phrases for word in phrase)
     return frozenset(found)

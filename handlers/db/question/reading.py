@@ -14,9 +14,15 @@ from groundhook.core.types.query_language import group_field
 from groundhook.handlers.db.model.schema import Schema
 from groundhook.handlers.db.query.dsl import QueryDSL, conditions
 from groundhook.handlers.db.question.clauses import Clause, Here
-from groundhook.handlers.db.question.covers import best_partial, covers
+from groundhook.handlers.db.question.covers import best_partial, covers, least_price, strange_words
 from groundhook.handlers.db.question.forms import QueryReading, compose
-from groundhook.handlers.db.question.question import TokenizedQuestion, known_values, known_words
+from groundhook.handlers.db.question.question import (
+    TokenizedQuestion,
+    all_values,
+    known_words,
+    scopes_of,
+    start_of,
+)
 from groundhook.handlers.db.question.scope import OfferedModel, QuestionScope
 from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.question.spelling import nearest
@@ -24,6 +30,7 @@ from groundhook.handlers.db.question.tokens import phrase_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 
 MOST_READINGS = 12  # that are run
+MOST_TRIED = 32  # models that a decline may be about, those with most of the words first
 MOST_NEAR = 4
 MOST_FIELDS = 8  # of a model that a decline names
 MOST_CORRECTED = 3
@@ -43,13 +50,19 @@ class Reads:
     about: Schema | None = None
     cut: bool = False
 
+    @property
+    def names_records(self) -> bool:
+        """Whether there are readings that name their records, with the words as they are: no model
+        that the question does not name has others."""
+        return bool(self.readings) and self.readings[0].named and not self.corrected
+
 
 def read_question(
     text: str, offers: Sequence[OfferedModel], words: Vocabulary, now: datetime
 ) -> Reads:
     """Return the readings of a question. If only misspelt words stand in the way, it is read with
     the words that they must mean, for a list alone."""
-    scopes = [QuestionScope(offer, words) for offer in offers]
+    scopes = scopes_of(text, offers, words)
     found = _read(text, scopes, words, now)
     if found.readings or not found.unread:
         return found
@@ -60,7 +73,7 @@ def read_question(
         again = text
         for word, meant in near.items():
             again = again.replace(word, meant, 1)
-        second = _read(again, scopes, words, now)
+        second = _read(again, scopes_of(again, offers, words), words, now)
         lists = [not (one.query.computed or one.query.select) for one in second.readings]
         if lists and all(lists):
             return replace(second, corrected=near)
@@ -68,11 +81,15 @@ def read_question(
 
 
 def _read(text: str, scopes: Sequence[QuestionScope], words: Vocabulary, now: datetime) -> Reads:
-    question = TokenizedQuestion.of(text, words, now, known_words(scopes))
-    places = [Here(question, scope) for scope in scopes]
+    known = [known_words(scope) for scope in scopes]
+    question = TokenizedQuestion.of(text, words, now, frozenset[str]().union(*known))
+    places = [
+        (here := Here(question, scope), strange_words(here, own))
+        for scope, own in zip(scopes, known, strict=True)
+    ]
     found: dict[str, QueryReading] = {}
-    for here in places:
-        for clauses in covers(here):
+    for here, strange in places:
+        for clauses in () if strange else covers(here):
             for reading in compose(here, clauses):
                 key = str(reading.query.wire())
                 if key not in found or _is_better(reading, found[key]):
@@ -104,21 +121,28 @@ def _is_better(one: QueryReading, other: QueryReading) -> bool:
     return (one.named, -len(one.notes)) > (other.named, -len(other.notes))
 
 
-def _declined(question: TokenizedQuestion, places: Sequence[Here]) -> Reads:
+def _declined(question: TokenizedQuestion, places: Sequence[tuple[Here, Sequence[int]]]) -> Reads:
     """Return the words that no clause has, by the model that leaves fewest, and what the rest
     means. A model whose own names the question has comes before one that knows other words."""
     spoken = question.words.spoken
     named = {
         word
-        for here in places
+        for here, _ in places
         for phrase in (*here.scope.nouns, *here.scope.fields)
         for word in phrase
         if word not in spoken
     }
-    tried = [(best_partial(here, named), here) for here in places]
-    (_, clauses, left), here = min(
-        tried, key=lambda each: (each[0][0], not any(one.kind == "n" for one in each[0][1]))
+    least = [least_price(here, strange, named) for here, strange in places]
+    tried: dict[int, tuple[float, list[Clause], list[int]]] = {}
+    for at in sorted(range(len(places)), key=lambda at: least[at])[:MOST_TRIED]:
+        if tried and least[at] > min(price for price, *_ in tried.values()):
+            break
+        tried[at] = best_partial(places[at][0], named)
+    best = min(
+        sorted(tried),
+        key=lambda at: (tried[at][0], not any(one.kind == "n" for one in tried[at][1])),
     )
+    here, (_, clauses, left) = places[best][0], tried[best]
     unread = _phrases(question, left)
     return Reads(
         unread=unread,
@@ -155,22 +179,25 @@ def _near(
 ) -> dict[str, str]:
     """Return for each unread word the known one that it resembles, in names and values."""
     pool = _spellings(words)
+    starts = frozenset(start_of(text)[:1] for text in unread)
     for scope in scopes:
         names = (*scope.schema.names, *(one.shown for one in scope.own))
         for word in (word for name in names for word in name.replace("_", " ").split()):
             pool |= {word.casefold(): word, f"{word.casefold()}s": f"{word}s"}
         for each in (scope, *scope.related.values()):
-            pool |= _spelled_values(each)
+            pool |= _spelled_values(each, starts)
     known = list(pool)
     meant = {text: nearest(text.casefold(), known) for text in unread}
     found = {text: pool[word] for text, word in meant.items() if word}
     return dict(list(found.items())[:MOST_NEAR])
 
 
-def _spelled_values(scope: QuestionScope) -> dict[str, str]:
+def _spelled_values(scope: QuestionScope, starts: frozenset[str]) -> dict[str, str]:
+    """Return the values that begin with one of these letters, by their words."""
     texts = [one for one in scope.own if one.kind == "text" and not one.long]
-    values = (each for one in texts for each in known_values(scope, one).items())
-    return {" ".join(phrase): known[0] for phrase, known in values if phrase[0]}
+    values = (value for one in texts for value in all_values(scope, one))
+    alike = (value for value in values if start_of(value)[:1] in starts)
+    return {" ".join(phrase_of(value.replace("_", " "))): value for value in alike}
 
 
 def _spellings(words: Vocabulary) -> dict[str, str]:

@@ -11,6 +11,7 @@ from groundhook.handlers.db.model.schema import Field, Relation
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.conditions import conditions, listed
 from groundhook.handlers.db.question.numbers import COUNTED, bounds
+from groundhook.handlers.db.question.question import TokenizedQuestion
 
 MOST_INNER = 4  # conditions on related records
 
@@ -201,15 +202,19 @@ def _happened(here: Here, i: int) -> Iterator[tuple[int, Relation]]:
 
 def _verbal(here: Here, i: int) -> list[Relation]:
     """Return the to-many relations to whose name the word at a position is the verb."""
-    words, word = here.question.words.file, here.question.norm(i)
-    nouns = {
-        word[: len(word) - len(verbal)] + nominal
-        for nominal, verbal in words.verbs_of_nouns
+    stems = nouns_of_verb(here.question, i)
+    found = [one for stem in stems for one in here.scope.relations.get((stem,), ()) if one.many]
+    return list(dict.fromkeys(found))
+
+
+def nouns_of_verb(question: TokenizedQuestion, i: int) -> set[str]:
+    """Return the stems of the nouns of which the word at a position may be the verb."""
+    words, word = question.words, question.norm(i)
+    return {
+        words.stem(word[: len(word) - len(verbal)] + nominal)
+        for nominal, verbal in words.file.verbs_of_nouns
         if word.endswith(verbal) and len(word) > len(verbal) + 2
     }
-    stems = {(here.question.words.stem(noun),) for noun in nouns}
-    found = [one for stem in stems for one in here.scope.relations.get(stem, ()) if one.many]
-    return list(dict.fromkeys(found))
 
 
 def _lacking(here: Here, i: int) -> Iterator[Clause]:

@@ -36,11 +36,13 @@ class OfferedModel:
 
 @dataclass
 class QuestionScope:
-    """A model as questions speak of it. Within a relation `path` is its name with a dot, which
-    begins the names of all fields."""
+    """A model as a question speaks of it. `starts` are the beginnings of the question's words:
+    other values need not be known. Within a relation `path` is its name with a dot, which begins
+    the names of all fields."""
 
     offer: OfferedModel
     words: Vocabulary
+    starts: frozenset[str]
     path: str = ""
     fields: dict[Phrase, list[Field]] = field(default_factory=dict)
     relations: dict[Phrase, list[Relation]] = field(default_factory=dict)
@@ -64,7 +66,9 @@ class QuestionScope:
     def related(self) -> dict[str, QuestionScope]:
         """The models of the relations, as questions about this model speak of them."""
         offers = self.offer.related.items()
-        return {name: QuestionScope(one, self.words, f"{name}.") for name, one in offers}
+        return {
+            name: QuestionScope(one, self.words, self.starts, f"{name}.") for name, one in offers
+        }
 
     @cached_property
     def nouns(self) -> frozenset[Phrase]:

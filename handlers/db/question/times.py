@@ -150,12 +150,14 @@ def _conditions(field: Field, relation: str, span: TimeSpan) -> tuple[Where, ...
 
 
 def spans(question: TokenizedQuestion, i: int) -> Ends:
-    """Return the times at a position, the longest alone."""
+    """Return the times at a position, the longest alone. They are the same for every model."""
     if i >= len(question):
         return []
-    found = [*_simple(question, i), *_ranges(question, i)]
-    longest = max((end for _, end in found), default=0)
-    return list(dict.fromkeys(each for each in found if each[1] == longest))
+    if i not in question.times:
+        found = [*_simple(question, i), *_ranges(question, i)]
+        longest = max((end for _, end in found), default=0)
+        question.times[i] = list(dict.fromkeys(each for each in found if each[1] == longest))
+    return question.times[i]
 
 
 def _simple(question: TokenizedQuestion, i: int) -> Ends:
