@@ -25,14 +25,9 @@ from collections.abc import Mapping, Sequence
 
 from groundhook.core.language.terms import terms
 from groundhook.core.types.search import Item
-from groundhook.host.llm.passages import (
-    Candidate,
-    Quote,
-    announced,
-    is_quoted_table,
-    passage,
-    repeats,
-)
+from groundhook.host.llm.candidates import Candidate
+from groundhook.host.llm.lists import announced
+from groundhook.host.llm.passages import Quote, is_quoted_table, passage, repeats
 from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.shape import LEVEL, shape
 
@@ -40,10 +35,12 @@ MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when they are only near
 LEAST_OF_BEST = 0.6  # a passage needs at least this share of the best score
 AROUND = 0.5  # weight of a term that is only in the heading, title or names of columns
+AROUND_CODE = 0.9  # the same for code, whose heading says what it does
 OF_ITEM = 0.5
 OF_WORDS = 0.8  # the rest is the same for every sentence
 OF_HEADING = 0.3  # added for a heading that is the question
 OF_RANK = 0.1
+BROKEN = 0.5  # factor of text that begins in the middle of a sentence
 
 
 def words(
@@ -64,10 +61,9 @@ def words(
             set(terms(f"{references[candidate.item].title} {sentence.heading} {sentence.columns}"))
             & wanted - body
         )
-        have = (
-            sum(rarity[term] for term in body & wanted)
-            + sum(rarity[term] for term in around) * AROUND
-        )
+        have = sum(rarity[term] for term in body & wanted) + sum(
+            rarity[term] for term in around
+        ) * (AROUND_CODE if sentence.kind == "code" else AROUND)
         scores.append(min(1.0, have / whole))
     return scores
 
@@ -140,6 +136,8 @@ def _scores(
         candidate = found[at]
         item = references[candidate.item]
         base = 1 - OF_WORDS + OF_WORDS * lexical[at]
+        if candidate.continues and not candidate.place:
+            base *= BROKEN
         if not any(lexical):
             base = 1 / (1 + candidate.place)  # no word in common: the first sentences
         rank = 1 / (1 + OF_RANK * candidate.item)

@@ -25,12 +25,16 @@ from groundhook.core.language.terms import terms
 from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
 from groundhook.core.types.search import Certainty, Item
 from groundhook.core.types.tables import MOST_SHOWN, tables_of
-from groundhook.host.llm import extract, passages, questions
+from groundhook.host.llm import extract, questions
+from groundhook.host.llm.candidates import candidates
+from groundhook.host.llm.lists import near
 from groundhook.host.llm.parts import is_text, notices
-from groundhook.host.llm.passages import Quote, near
+from groundhook.host.llm.passages import Quote
+from groundhook.host.llm.sentences import Sentence
 from groundhook.host.llm.tables import doubts, table_parts
 
 SECTION = "quoting"
+HEADINGS = " › "  # between the headings in a title
 MOST_TITLES = 3  # of documents with the same passage
 NO_MODEL = "the assistant has no language model: its answers quote what is found"
 HOW_TO_GET_MORE = (
@@ -68,7 +72,7 @@ def compose(
         parts.append(said["others" if after_records else _OPENINGS[certainty]])
     by_title: dict[str, list[Quote]] = {}
     for quote in quotes:
-        by_title.setdefault(_title(references[quote.item]), []).append(quote)
+        by_title.setdefault(_title(references[quote.item], quote.opens), []).append(quote)
     parts += [_source(title, mine, references) for title, mine in by_title.items()]
     parts += [_one_line(reason) for reason in declined]
     if not parts:
@@ -140,13 +144,18 @@ def _format(quote: Quote) -> str:
     """Return a passage as a list entry, up to the space before its marker. A code fence gets a line
     of its own, since `host.search.citations.reader` does not recognise one after a bullet."""
     if not quote.code and not quote.text:
-        return "\n".join(f"- {entry}" for entry in quote.entries) + " "
+        return "\n".join(map(_bullet, quote.entries)) + " "
     if not quote.code:
-        return "- " + "\n  - ".join([quote.text, *quote.entries]) + " "
+        return "\n  ".join([f"- {quote.text}", *map(_bullet, quote.entries)]) + " "
     code = "\n\n".join(quote.entries or [quote.text])
     fence = max(["```", *(f"{run}`" for run in re.findall("`{3,}", code))], key=len)
     block = "\n".join([fence, code, fence, ""])
     return f"- {quote.text}\n{indent(block, '  ')}  " if quote.entries else block
+
+
+def _bullet(entry: str) -> str:
+    text = entry.lstrip(" ")
+    return f"{entry[: len(entry) - len(text)]}- {text}"
 
 
 def record(item: Item) -> str:
@@ -175,12 +184,28 @@ def _abbreviate(value: str) -> str:
     return text if len(text) <= 160 else text[:159].rstrip() + "…"
 
 
-def _title(item: Item) -> str:
-    """Return the title of an item, with those of the documents that have the same passage."""
-    titles = dict.fromkeys([item.title, *(place.title for place in item.also)])
+def _title(item: Item, quoted: Sentence | None = None) -> str:
+    """Return the title of an item, with those of the documents that have the same passage. The
+    title ends in the heading above what is quoted, which may be a later one than the item's."""
+    own = _below_headings(item.title, quoted) if quoted else item.title
+    titles = dict.fromkeys([own, *(place.title for place in item.also)])
     shown = [" ".join(each.split()).replace("**", "") for each in titles if each.strip()]
     more = ["…"] if len(shown) > MOST_TITLES else []
     return ", ".join([*shown[:MOST_TITLES], *more])
+
+
+def _below_headings(title: str, quoted: Sentence) -> str:
+    """Return the title of an item with the headings above a sentence of it that it does not
+    have."""
+    levels = title.split(HEADINGS)
+    known = {" ".join(terms(level)) for level in levels}
+    if quoted.section and " ".join(terms(quoted.section)) not in known:
+        # The title of a document is of level 1; one without it has no headings above the first.
+        levels = [*levels[: max(1, quoted.level - 1)], quoted.section]
+    labels = quoted.heading.endswith((":", "："))  # such as "Note:"
+    if quoted.heading not in ("", quoted.section, *levels) and not labels:
+        levels.append(quoted.heading.rstrip("."))
+    return HEADINGS.join(levels)
 
 
 NAME = "extractive"
@@ -225,7 +250,7 @@ def _answer(question: str, call: ModelCall) -> str:
     said = call.sentences() if call.sentences else phrases(SECTION, question)
     if kind := pleasantry(question):
         return said[kind[0]]
-    candidates = passages.candidates(references)
+    found = candidates(references)
     finish = partial(
         compose,
         said=said,
@@ -234,14 +259,14 @@ def _answer(question: str, call: ModelCall) -> str:
         failed=bool(call.failed_searches),
         declined=call.declined,
     )
-    if not candidates:  # checked first: parsing a long question takes time
+    if not found:  # checked first: parsing a long question takes time
         return finish([], references)
-    known = frozenset[str]().union(*(each.terms for each in candidates))
+    known = frozenset[str]().union(*(each.terms for each in found))
     known |= frozenset(terms(" ".join(item.title for item in references)))
     parts = [part.spelt_as(known) for part in questions.parts(question)]
-    words = [extract.words(part, candidates, references) for part in parts]
+    words = [extract.words(part, found, references) for part in parts]
     direct = call.certainty in (None, "sure")
-    return finish(extract.choose(parts, candidates, words, references, direct=direct), references)
+    return finish(extract.choose(parts, found, words, references, direct=direct), references)
 
 
 def _question(call: ModelCall) -> str:

@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from textwrap import dedent
 from typing import TYPE_CHECKING, Literal
 
 from groundhook.core.language.sentences import spans
+from groundhook.host.llm.plain_text import BOLD_LINE, are_entries, reads_as_prose
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -27,8 +29,10 @@ LONGEST = 480
 
 MOST_DIGITS = 3  # of the number of a list item
 
-_BOLD_LINE = re.compile(r"^(\*\*|__)(?P<text>(?>(?:(?!\1)[^\n]){1,80}))\1\s*+(?::\s*+)?$")
 _ENTRY = re.compile(r"^\s*(?:[-*+•‣▪–]|\(\d{1,3}\)|\(?[a-zA-Z]\)|\d{1,3}[.)])\s+(?P<text>.*)$")
+# The same with the letter that plain text has as a bullet; elsewhere it is a word.
+_ENTRY_OR_O = re.compile(_ENTRY.pattern.replace("[-*+", "[-o*+"))
+_BLANK_LINES = re.compile(r"\n[ \t]*+\n")
 _TASK = re.compile(r"^\[[ xX]\]\s+")
 # A diagram, columns of plain text, or a line below a heading.
 _DRAWN = re.compile(r"[\u2500-\u259f]|\S\s{3,}\S.*\S\s{3,}\S|^={3,}\s*$")
@@ -51,13 +55,18 @@ class Sentence:
     """A sentence as it can be quoted. `block` numbers paragraphs, entries, rows and code from 0,
     `heading` is the heading above, `columns` has the column names of a row. Text of `kind` "code"
     is an indented or fenced block, without its common indentation; a fence that is not closed has
-    no text, since it may contain the rest of the document by mistake."""
+    no text, since it may contain the rest of the document by mistake. `section` is the nearest
+    heading that is marked as one, of `level` 1-6; `heading` may also be a bold line below it.
+    `depth` is how many lists an entry is in."""
 
     text: str
     block: int
     heading: str = ""
     kind: _Kind = "prose"
     columns: str = ""
+    section: str = ""
+    level: int = 0
+    depth: int = 0
 
 
 def sentences(content: str) -> list[Sentence]:
@@ -66,7 +75,16 @@ def sentences(content: str) -> list[Sentence]:
     for number, block in enumerate(_blocks(content)):
         parts = [block.text] if block.kind in ("row", "code") else split(block.text)
         found += [
-            Sentence(part, number, block.heading, block.kind, block.columns)
+            Sentence(
+                part,
+                number,
+                block.heading,
+                block.kind,
+                block.columns,
+                block.section,
+                block.level,
+                block.depth,
+            )
             for part in parts
             if _has_words(part)
         ]
@@ -90,6 +108,9 @@ class _Block:
     heading: str
     lines: list[str] = field(default_factory=list)
     columns: str = ""
+    section: str = ""
+    level: int = 0
+    depth: int = 0
 
     @property
     def text(self) -> str:
@@ -121,7 +142,8 @@ class _BlockReader:
     def __init__(self, text: str) -> None:
         self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._blocks: list[_Block] = []
-        self._heading = ""
+        self._heading = self._section = ""
+        self._level = 0
         self._item: str | None = None  # the number of a list item whose text comes next
         self._lists = 0  # how many lists are open
         self._cells: list[str] = []
@@ -132,6 +154,8 @@ class _BlockReader:
         for token in tokens:
             if token.type == "inline":
                 self._read_text(container, token.content)
+            elif token.type == "heading_open" and not self._is_separated(token):
+                container, self._level = token.type, int(token.tag[1])
             else:
                 container = token.type if not self._is_separated(token) else "paragraph_open"
                 self._read_structure(token)
@@ -163,7 +187,7 @@ class _BlockReader:
                 code = token.content if closed.startswith(token.markup) else ""
                 self._add("code", *code.split("\n"))
             case "code_block" if not self._lists:
-                self._add("code", *token.content.expandtabs(4).split("\n"))
+                self._read_indented(token.content.expandtabs(4))
             case "code_block":  # text below a list item that is indented too far
                 self._read_paragraph("prose", token.content)
             case "table_open" | "table_close":
@@ -177,7 +201,7 @@ class _BlockReader:
 
     def _read_text(self, container: str, content: str) -> None:
         if container == "heading_open":
-            self._heading = _strip_marks(content)
+            self._heading = self._section = _strip_marks(content)
         elif container in ("th_open", "td_open"):
             self._cells.append(content)
         elif self._item is None:
@@ -189,12 +213,34 @@ class _BlockReader:
             else:
                 self._read_paragraph("entry", _TASK.sub("", content))
 
+    def _read_indented(self, content: str) -> None:
+        """Add an indented block: code, or paragraphs of a plain text that is indented below its
+        headings, with what is between them as code."""
+        parts = [dedent(part).strip("\n") for part in _BLANK_LINES.split(content) if part.strip()]
+        if not any(map(reads_as_prose, parts)):
+            self._add("code", *content.split("\n"))
+            return
+        for is_prose, run in groupby(parts, key=reads_as_prose):
+            if is_prose:
+                for part in run:
+                    self._read_paragraph("prose", part)
+            else:
+                self._add("code", *"\n\n".join(run).split("\n"))
+
     def _read_paragraph(self, kind: _Kind, content: str) -> None:
         """Add a paragraph, divided at the marks that plain text uses instead of Markdown: drawings,
-        bold lines as headings, other bullets, rows of a table without column names."""
+        bold lines as headings, other bullets, rows of a table without column names, lines that are
+        a list without bullets."""
         block: _Block | None = None
-        for line in content.split("\n"):
-            bold, entry = _BOLD_LINE.match(line), _ENTRY.match(line)
+        lines = content.split("\n")
+        if kind == "prose" and are_entries(lines):
+            for line in lines:
+                self._add("entry", line)
+            return
+        pattern = _ENTRY_OR_O if content.startswith("o ") else _ENTRY
+        for line in lines:
+            bold = BOLD_LINE.match(line) if kind == "prose" else None
+            entry = pattern.match(line)
             if bold:
                 self._heading, block = _strip_marks(bold["text"]), None
             elif _DRAWN.search(line):
@@ -210,8 +256,17 @@ class _BlockReader:
                 block = self._add(kind, line)
 
     def _add(self, kind: _Kind, *lines: str) -> _Block:
-        columns = self._columns if kind == "row" else ""
-        self._blocks.append(_Block(kind, self._heading, list(lines), columns))
+        self._blocks.append(
+            _Block(
+                kind,
+                self._heading,
+                list(lines),
+                self._columns if kind == "row" else "",
+                self._section,
+                self._level,
+                self._lists if kind == "entry" else 0,
+            )
+        )
         return self._blocks[-1]
 
 

@@ -10,6 +10,7 @@ from groundhook.core.language.terms import terms
 from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.sentences import Sentence
 
+CODE = 0.5  # it explains itself to few
 LONG_WINDED = 30  # a sentence of more words has some of the question's words by chance
 
 _DANGLING = re.compile(
@@ -79,6 +80,8 @@ def points_elsewhere(text: str) -> bool:
 
 
 def _rate_alone(sentence: Sentence, part: QuestionPart, *, announces: bool) -> float:
+    if sentence.kind == "code":
+        return CODE
     if points_elsewhere(sentence.text):
         return 0.1
     return (
@@ -91,8 +94,6 @@ def _rate_alone(sentence: Sentence, part: QuestionPart, *, announces: bool) -> f
 def _rate_completeness(sentence: Sentence, part: QuestionPart, *, announces: bool) -> float:
     """Return a factor for the kind of sentence: a complete statement, or less than that."""
     text = sentence.text
-    if sentence.kind == "code":
-        return 0.3
     if announces:
         return 1.1 if part.value else 0.9
     if text.endswith((":", "：")):

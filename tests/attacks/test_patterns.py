@@ -49,7 +49,7 @@ MADE_OF: dict[str, dict[str, Any]] = {
     },
     "host.config.tree": {"besides": r"[\w/]+\.ts"},
     "core.concealed": {"pattern": r"(?<![\w.-])secret(?![\w-])"},
-    "host.llm.passages": {"found": ["", "[", "", "]"]},
+    "host.llm.candidates": {"found": ["", "[", "", "]"]},
     "handlers.db.model.fulltext": {"field": SimpleNamespace(name="title")},
     "handlers.db.engines.errors": {"clue": "no such column"},
     "handlers.db.question.tokens": {

@@ -440,6 +440,45 @@ async def test_fenced_code_is_quoted_and_separates_its_lead_from_the_text_after_
     assert "Trains" not in text
 
 
+async def test_code_that_answers_is_quoted_below_its_heading_or_with_the_sentence_above_it() -> (
+    None
+):
+    page = (
+        "## Varnish\n\nVarnish has two coats.\n\n"
+        "```\nbrush(coats=2)  # the second coat dries a day\n```\n\n"
+        "## Print capitals\n\n```\ncapitals.print()\n```\n"
+    )
+    text = await answer("How do I print capitals?", [item("a1b2", page, "Paint")])
+    assert "**Paint › Print capitals**\n```\ncapitals.print()\n```\n#ref:a1b2" in text
+    text = await answer("How long does the second coat of varnish dry?", [item("a1b2", page)])
+    assert "Varnish has two coats.\n  ```\n  brush(coats=2)" in text
+
+
+async def test_a_quotation_is_below_its_own_heading_and_not_the_first_of_its_passage() -> None:
+    page = (
+        "## Ships\n\nShips sail.\n\n## Trains\n\nTrains run on rails.\n\n"
+        "**Sleepers**\n\nSleepers are made of oak."
+    )
+    source = item("a1b2", page, "Travel › Ships")
+    assert "**Travel › Trains**\n- Trains run" in await answer("What do trains run on?", [source])
+    text = await answer("What are sleepers made of?", [source])
+    assert "**Travel › Trains › Sleepers**\n- Sleepers are made of oak." in text
+
+
+async def test_an_entry_that_announces_entries_is_quoted_with_these() -> None:
+    page = "- Reads tags\n- Supported formats:\n  - FLAC\n  - Opus\n- No dependencies"
+    text = await answer("Which formats are supported?", [item("a1b2", page)])
+    assert "- Supported formats:\n  - FLAC\n  - Opus #ref:a1b2" in text
+    text = await answer("Does it have dependencies?", [item("a1b2", page)])
+    assert "- Supported formats:\n  - FLAC\n  - Opus\n- No dependencies #ref:a1b2" in text
+
+
+async def test_the_rest_of_a_sentence_is_quoted_with_its_beginning() -> None:
+    page = "Triggers run by the script as\n\n   postinst triggered\n\nby passing a list of names."
+    text = await answer("By passing what?", [item("a1b2", page)])
+    assert "postinst triggered by passing a list of names." in text
+
+
 @pytest.mark.parametrize(
     ("question", "content", "sentence"),
     [

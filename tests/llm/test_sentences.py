@@ -199,3 +199,42 @@ def test_inflected_words_meet(one: str, other: str) -> None:
 def test_questions_keep_only_what_they_are_about() -> None:
     assert terms("What is the capital of Germany?") == terms("capital Germany")
     assert terms("中国的首都") == ["中国", "国的", "的首", "首都"]
+
+
+def test_entries_that_are_bold_are_entries_and_lists_in_lists_have_their_depth() -> None:
+    found = sentences(
+        "- **Linux**\n- Formats:\n  - FLAC\n\no   Ships sail\n    far\no   Trains run\n"
+    )
+    assert [(one.text, one.kind, one.depth) for one in found] == [
+        ("**Linux**", "entry", 1),
+        ("Formats:", "entry", 1),
+        ("FLAC", "entry", 2),
+        ("Ships sail far", "entry", 0),
+        ("Trains run", "entry", 0),
+    ]
+
+
+def test_lines_of_a_list_without_bullets_are_entries_and_wrapped_lines_are_a_paragraph() -> None:
+    listed = "Linux 5.4 with its headers\nGlibc 2.31\nA compiler for C\nMake"
+    wrapped = "The program needs Linux and\nGlibc, a compiler for C and\nMake on every machine"
+    clauses = "It needs Linux,\nGNU Make,\nPerl."
+    assert [one.text for one in sentences(listed)] == listed.split("\n")
+    assert {one.kind for one in sentences(listed)} == {"entry"}
+    for text in (wrapped, clauses):
+        assert [(one.text, one.kind) for one in sentences(text)] == [
+            (" ".join(text.split("\n")), "prose")
+        ]
+
+
+def test_indented_text_is_prose_and_indented_code_is_code() -> None:
+    found = sentences(
+        "NEEDS:\n\n    Linux >= 3.15\n          >= 5.4 for images\n\n    Older kernels than this are"
+        " not supported\n    at all by any release.\n\nText\n\n    if x:\n\n        run(x)\n"
+    )
+    assert [(one.text, one.kind) for one in found] == [
+        ("NEEDS:", "prose"),
+        ("Linux >= 3.15\n      >= 5.4 for images", "code"),
+        ("Older kernels than this are not supported at all by any release.", "prose"),
+        ("Text", "prose"),
+        ("if x:\n\n    run(x)", "code"),
+    ]
