@@ -63,6 +63,21 @@ def test_links_by_labels_have_their_addresses_and_definitions_are_no_text() -> N
     assert document.fields["title"].line == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        ("# Loguru\n\n## Install\n", "readme.md", "Loguru"),
+        ("# Install\n\n# Usage\n", "readme.md", "Install"),
+        ("# Install\n\n# Usage\n", "loguru.md", "loguru"),
+        ("# The Loguru library\n\n# Usage\n", "loguru.md", "The Loguru library"),
+    ],
+)
+def test_the_first_of_several_sections_is_not_the_title_of_their_document(
+    text: str, name: str, title: str
+) -> None:
+    assert read(text.encode(), name).title == title
+
+
 def test_a_text_of_nothing_but_definitions_of_links_is_kept() -> None:
     assert markdown("[ref]: https://e.com/a").text == "[ref]: https://e.com/a"
 

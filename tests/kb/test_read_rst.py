@@ -84,3 +84,11 @@ def test_a_text_that_is_wrong_in_places_is_read() -> None:
     read_as = read(text.encode(), "a.rst").text
     assert "x and y" in read_as
     assert "Inside." in read_as
+
+
+def test_the_mark_of_a_picture_without_words_is_no_text() -> None:
+    text = read(
+        b"Hi |Logo| and |Map|.\n\n.. |Logo| image:: a.png\n.. |Map| image:: b\n   :alt: World\n",
+        "a.rst",
+    ).text
+    assert " ".join(text.split()) == "Hi and World."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,13 @@ from groundhook.handlers.kb.reading.text import decode, paragraphs, stem
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
+
+# Names of files that do not say what is in them.
+_TELLS_NOTHING = frozenset(
+    ("readme", "index", "main", "doc", "docs", "document", "page", "text", "untitled", "file")
+)
+
+_WORD = re.compile(r"[^\W_]+")
 
 _KINDS: Mapping[str, BlockKind] = {
     "paragraph_open": "paragraph",
@@ -45,11 +52,26 @@ def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
         text = text[:begin] + plain_markdown(text[begin:])
     text, blocks = _shown(text, begin, front=front)
     headings = [block for block in blocks if block.kind == "heading" and block.name]
-    title = _value(fields, "title") or (
-        min(headings, key=lambda block: block.level).name if headings else stem(name)
-    )
+    title = _value(fields, "title") or _title(headings, name)
     url = _value(fields, "url")
     return Document(title, text, blocks, url, fields)
+
+
+def _title(headings: Sequence[Block], name: str) -> str:
+    """Return the highest heading: the title of the document. Of several that are as high, the
+    first is one if it has a word of the file's name, or the name says nothing; else they are the
+    sections of a document without a title, and it is called like its file."""
+    if not headings:
+        return stem(name)
+    highest = min(block.level for block in headings)
+    first, *others = [block.name for block in headings if block.level == highest]
+    named = stem(name)
+    own = _words(named) - _TELLS_NOTHING
+    return first if not (others and own) or own & _words(first) else named
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def _shown(text: str, begin: int, *, front: bool) -> tuple[str, tuple[Block, ...]]:

@@ -17,6 +17,7 @@ from groundhook.handlers.kb.reading.text import decode
 
 _ROLE = re.compile(r"(?<![\w.+:-]):([A-Za-z][\w.+-]*+(?>(?::[\w.+-]++)*)):`")
 _DIRECTIVE = re.compile(r"^[ \t]*+\.\.[ \t]++([A-Za-z][\w.+:-]*)::(?:[ \t]|$)", re.MULTILINE)
+_PICTURE = re.compile(r"^[ \t]*+\.\.[ \t]++\|([^|\n]{1,200})\|[ \t]++image::", re.MULTILINE)
 _TARGET = re.compile(r"(.*)<[^<>]*>\Z", re.DOTALL)
 _PROSE = frozenset(("abbr", "doc", "dfn", "guilabel", "menuselection", "numref", "ref", "term"))
 _NO_TEXT = {
@@ -57,6 +58,10 @@ def rst(data: bytes, name: str) -> Document:
     soup = parse_html(body)
     for link in soup.select('a[href^="#"]'):
         link.unwrap()
+    pictures = frozenset(_PICTURE.findall(text))
+    for image in soup.select("img[alt]"):
+        if image["alt"] in pictures:  # docutils gives a picture without words the name of its mark
+            del image["alt"]
     document = from_markdown(markdown_of(soup), name, front=False)
     return replace(document, notes=(*notes, *document.notes))
 
