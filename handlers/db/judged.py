@@ -29,9 +29,11 @@ class JudgedAnswer:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was found, or only a figure over no records."""
+        """Whether nothing was found, or only a figure over no records. No record is an answer to
+        "how many", but not where the year had to be guessed."""
         counted = self.query.aggregates[:1]
-        if counted and counted[0].function == "count" and not self.query.groups:
+        of_all = counted and counted[0].function == "count" and not self.query.groups
+        if of_all and not self.reading.yearless:
             return False
         return not any(item.query.rows if item.query else True for item in self.found.items)
 

@@ -143,7 +143,7 @@ class Offers:
         if model in loaded:
             return loaded[model]
         samples = await self._sample_values(model, scope)
-        looked_up: Mapping[str, Sequence[str]] = {}
+        looked_up: Mapping[str, Sequence[str]] | None = None
         if samples is not NO_SAMPLES:
             permit = permit_for(self._models[model], scope.identity)
             try:
@@ -151,8 +151,7 @@ class Offers:
             except SourceTimeout as exc:
                 await scope.warn(
                     "db_sample",
-                    f"the values of {model!r} could not be looked up: {exc.message}"
-                    " (an index on the columns that questions name makes this fast)",
+                    f"the values of {model!r} are not all known: {exc.message} ({exc.hint})",
                 )
         loaded[model] = OfferedModel(self._store.schemas[model], samples.counts, looked_up)
         return loaded[model]

@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
+import anyio
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -34,6 +35,8 @@ SAMPLE_VALUES = 300  # kept of each field
 INDEXED_VALUES = 2000  # kept of an indexed column, whose every row is read
 SAMPLE_LENGTH = 60  # characters; longer values are prose
 SAMPLE_SECONDS = 30.0  # before a sample is taken again
+LOOKUP_SHARE = 0.3  # of the time that a search has left
+INDEX_HINT = "create an index on the columns that questions name (`groundhook db check`)"
 LARGE = 50_000  # rows, beyond which a look-up that reads them all is noticed
 INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked again
 MAX_SAMPLES = 64  # cached, by (model, permit), beside one of each model
@@ -104,6 +107,7 @@ class Store:
         self._samples: OrderedDict[
             tuple[str, Permit | None], tuple[float, Samples | SourceTimeout]
         ] = OrderedDict()
+        self._slow: dict[tuple[str, Permit | None], float] = {}  # look-ups that took too long
         self._indexed: dict[str, tuple[float, bool]] = {}
 
     @property
@@ -243,7 +247,8 @@ class Store:
     ) -> dict[str, list[str]]:
         """Return which values of the short text fields are among the texts, in any case and without
         accents, where the samples do not have all values. A field with an index is looked up in the
-        index, where accents count. Raises SourceError."""
+        index, where accents count. It has a part of the time that the search has left, so that the
+        query can follow. Raises SourceError; a timeout again for half a minute."""
         incomplete = [
             one
             for one in sampled_fields(self.schemas[model])
@@ -269,7 +274,15 @@ class Store:
                 for name, one in statements.items()
             }
 
-        found: dict[str, list[str]] = await place.engine.read(work, self._names([model]))
+        if time.monotonic() - self._slow.get((model, permit), -SAMPLE_SECONDS) < SAMPLE_SECONDS:
+            raise SourceTimeout("looking up took too long before", hint=INDEX_HINT)
+        left = anyio.current_effective_deadline() - anyio.current_time()
+        try:
+            with anyio.fail_after(left * LOOKUP_SHARE):
+                found: dict[str, list[str]] = await place.engine.read(work, self._names([model]))
+        except (TimeoutError, SourceTimeout) as exc:
+            self._slow[model, permit] = time.monotonic()
+            raise SourceTimeout("looking up took too long", hint=INDEX_HINT) from exc
         return {name: values for name, values in found.items() if values}
 
     def _has_index(self, model: str, of: Field) -> bool:
@@ -292,6 +305,7 @@ class Store:
         Raises HostError."""
         spec = self._tables[model].spec
         self._samples.clear()
+        self._slow.clear()
         self._indexed.clear()
         loaded: Loaded = await self._place(model).engine.write(
             lambda connection: load_model(connection, spec, now)

@@ -319,7 +319,8 @@ class Searcher:
 
 
 def _timeout_error(type: SearchType, timeout: int, setting: str) -> SourceTimeout:
-    return SourceTimeout(f"the {type} search did not end within {timeout} ms", hint=setting)
+    hint = f"{setting}; `groundhook db check` names missing indexes" if type == "db" else setting
+    return SourceTimeout(f"the {type} search did not end within {timeout} ms", hint=hint)
 
 
 async def run_all(

@@ -93,8 +93,9 @@ async def test_a_question_that_names_its_records_waits_for_no_other_table(tmp_pa
         shop = Shop(database, url)
         found = await shop.search("how many cities", *models)
         assert (found.total, found.account.certainty, shop.warnings) == (1, "sure", [])
-        await shop.search("Bergen", *models)
+        declined = await shop.search("Rome", *models)
     assert [code for code, _ in shop.warnings] == ["db_sample"]
+    assert "The names in Endless could not all be looked up in time" in declined.account.explanation
 
 
 async def test_names_with_quotes_and_blanks_are_names(tmp_path: Path) -> None:

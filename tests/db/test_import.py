@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +295,19 @@ async def test_tables_without_a_usable_key_are_named_with_the_reason(filled: str
 )
 def test_a_name_is_written_in_words(name: str, words: str) -> None:
     assert words_of(name) == words
+
+
+async def test_a_foreign_key_in_a_comment_of_a_table_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table city (id integer primary key, name text)")
+        connection.execute(
+            "create table visit (id integer primary key, city_id integer"
+            " /* , constraint there foreign key (id, city_id) references city(id, name) */)"
+        )
+    async with open_database(f"sqlite:///{path}", 20_000, {}) as database:
+        found = await database.import_models()
+    assert [(model.id, model.notes) for model in found.models] == [
+        ("city", ["records are shown as 'name'"]),
+        ("visit", []),
+    ]

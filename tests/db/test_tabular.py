@@ -43,6 +43,8 @@ def _column(*cells: Any, header: str = "value", **options: Any) -> Column:
         (({"a": 1}, None), "json", [{"a": 1}, None]),
         (("NA", "DE"), "string", ["NA", "DE"]),  # Namibia
         ((1, 2.5), "decimal", [1, Decimal("2.5")]),
+        (("48.053808600000004", "1e-05", "2"), "double", [48.053808600000004, 0.00001, 2.0]),
+        (("1234567890123456", "2"), "string", ["1234567890123456", "2"]),
         (("", ""), "string", [None, None]),
     ],
 )

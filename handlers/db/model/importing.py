@@ -9,6 +9,7 @@ model has. Nothing is written to the database.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,19 @@ LONGEST_STRING = 120  # characters of values that are names rather than prose
 MOST_TRIED = 50  # columns of which one may be the key
 TITLE_WORDS = ("title", "name", "full name", "label", "subject", "headline")
 PERSON_WORDS = (("first name", "given name", "forename"), ("last name", "family name", "surname"))
+# Only what means one word in any table: "dep" is a departure, a department or a deposit.
+ABBREVIATED = {
+    "acct": "account",
+    "addr": "address",
+    "amt": "amount",
+    "dept": "department",
+    "dest": "destination",
+    "lat": "latitude",
+    "lng": "longitude",
+    "lon": "longitude",
+    "mgr": "manager",
+    "qty": "quantity",
+}
 TYPES: tuple[tuple[type[TypeEngine[Any]], str], ...] = (
     (sa.Boolean, "boolean"),
     (sa.SmallInteger, "smallInteger"),
@@ -262,7 +276,7 @@ class _Reader:
     def _relate(self, table: str) -> None:
         """Add the relations of a table's foreign keys, on both sides."""
         here = self.models[table]
-        for one in self.inspector.get_foreign_keys(table):
+        for one in self._foreign_keys(table):
             there = self.models.get(one["referred_table"])
             if there is None or len(one["constrained_columns"]) != 1:
                 columns = ", ".join(one["constrained_columns"])
@@ -281,6 +295,12 @@ class _Reader:
             _add_relation(
                 there, back, {"type": "hasMany", "model": here.id, "key": foreign, "foreign": key}
             )
+
+    def _foreign_keys(self, table: str) -> Sequence[Any]:
+        with warnings.catch_warnings():
+            # of a key that only a comment of the table's statement has
+            warnings.simplefilter("ignore", sa.exc.SAWarning)
+            return self.inspector.get_foreign_keys(table)
 
     def _relate_through(self, table: str) -> None:
         """Join the two models whose keys are the whole key of a table, over that table."""
@@ -364,7 +384,8 @@ def parts_of(name: str) -> list[str]:
 
 
 def words_of(name: str) -> str:
-    """Return a name for readers: `Unit price`; abbreviations in capitals stay."""
+    """Return a name for readers: `Unit price`; abbreviations in capitals stay, and those that can
+    mean only one word are written out."""
     words = [part if part.isupper() and len(part) > 1 else part.lower() for part in parts_of(name)]
-    text = " ".join(words)
+    text = " ".join(ABBREVIATED.get(word, word) for word in words)
     return text[:1].upper() + text[1:]

@@ -26,7 +26,7 @@ YEAR, MONTHS = 4, 12  # digits of a year; months of one
 LONGEST_NUMBER, LONGEST_STRING = 15, 255  # digits, since longer ones are names; characters
 INDEXED_ROWS = 5000  # rows from which short texts are indexed, since questions name their values
 NOTHING = frozenset({"", "null", "none", "nil", "nan", "n/a", "na", "-", "–", "\\n", "?"})
-TYPES = ("string", "text", "integer", "decimal", "boolean", "date", "datetime", "json")
+TYPES = ("string", "text", "integer", "decimal", "double", "boolean", "date", "datetime", "json")
 _NUMBERED = ("nr", "number", "nummer")  # ends of names of keys
 # Columns whose digits are no number.
 _CODES = frozenset(
@@ -42,6 +42,7 @@ _NUMBERS = {
     ".": re.compile(r"(?:\d{1,3}(?:[,'’ \u00a0\u202f]\d{3})+|\d+)(?:\.\d+)?"),
     ",": re.compile(r"(?:\d{1,3}(?:[.'’ \u00a0\u202f]\d{3})+|\d+)(?:,\d+)?"),
 }
+_FLOATING = re.compile(r"[+-]?\d{1,15}\.\d{1,30}|[+-]?\d(?:\.\d{1,30})?[eE][+-]?\d{1,2}")
 _DAY = re.compile(
     r"(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[T ](\d{1,2}:\d\d(?::\d\d(?:\.\d{1,6})?)?)"
     r"(Z|[+-]\d\d:?\d\d)?)?"
@@ -236,6 +237,7 @@ def _readings(header: str, values: Sequence[Any], locale: str) -> Iterator[CellR
         note = f"as {_EXAMPLES[point]}" if _has_signs(texts) else ""
         yield CellReading("integer", lambda value: _integer(value, point), note)
         yield CellReading("decimal", lambda value: _number(value, point), note)
+        yield CellReading("double", lambda value: _double(value, point), note)
     first = _first_part(header, texts, locale)
     timed = any((found := _DAY.fullmatch(text)) and found[5] for text in texts)
     timed |= any(isinstance(value, datetime) and value.time() != _MIDNIGHT for value in values)
@@ -287,6 +289,14 @@ def _number(value: Any, point: str) -> Decimal:
     if len(plain) > LONGEST_NUMBER:
         raise ValueError
     return Decimal((found["sign"] or "") + plain.replace(",", "."))
+
+
+def _double(value: Any, point: str) -> float:
+    """Read a number as programs write their floating point numbers: `1e-05`, or with
+    more digits than a decimal has."""
+    if isinstance(value, str) and _FLOATING.fullmatch(value):
+        return float(value)
+    return float(_number(value, point))
 
 
 def _unit_of(text: str) -> str:

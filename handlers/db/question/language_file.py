@@ -152,6 +152,7 @@ class ReadingSentences(Value):
     nothing: str
     quoted: str
     unread: str
+    not_looked_up: str
     understood: str
     structure: str
     several: str

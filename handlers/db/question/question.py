@@ -368,7 +368,7 @@ def all_values(scope: QuestionScope, one: Field) -> Iterable[str]:
     if parted is not None:
         return dict.fromkeys(piece for pieces in parted.values() for piece in pieces)
     name = one.name.removeprefix(scope.path)
-    raw = (*one.options, *scope.counts(one), *scope.offer.looked_up.get(name, ()))
+    raw = (*one.options, *scope.counts(one), *(scope.offer.looked_up or {}).get(name, ()))
     return dict.fromkeys(raw)
 
 

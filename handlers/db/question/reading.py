@@ -216,6 +216,8 @@ def explain(reads: Reads, teller: Teller, offers: Sequence[OfferedModel]) -> str
     say, parts = teller.say, []
     if reads.unread:
         parts.append(say.unread.format(words=teller.quoted(reads.unread)))
+        if slow := [offer.schema.name for offer in offers if offer.looked_up is None]:
+            parts.append(say.not_looked_up.format(models=", ".join(slow[:MOST_NEAR])))
     else:
         parts.append(say.structure)
     if reads.near:

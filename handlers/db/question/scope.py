@@ -25,12 +25,12 @@ Counts = Mapping[str, Mapping[str, int]]  # by field, sampled values with their 
 @dataclass(frozen=True)
 class OfferedModel:
     """A model that a question may be about. `samples` are values of its fields with their number of
-    rows, `looked_up` the values that the question names; `related` are the models of its
-    relations."""
+    rows, `looked_up` the values that the question names, None if they were not found out in time;
+    `related` are the models of its relations."""
 
     schema: Schema
     samples: Counts
-    looked_up: Mapping[str, Collection[str]] = field(default_factory=dict)
+    looked_up: Mapping[str, Collection[str]] | None = field(default_factory=dict)
     related: Mapping[str, OfferedModel] = field(default_factory=dict)
 
 

@@ -205,6 +205,14 @@ async def test_words_that_no_data_answer_make_an_answer_partial(records: Shop) -
     assert result.total == 3
 
 
+async def test_none_in_a_month_of_no_year_is_no_answer(records: Shop) -> None:
+    guessed = await records.search("how many albums were released in April", *EVERY)
+    assert (guessed.account.certainty, guessed.items) == ("none", ())
+    assert "names no year" in guessed.account.explanation
+    told = await records.search("how many albums were released in April 2019", *EVERY)
+    assert told.account.certainty == "sure"
+
+
 async def test_a_decline_says_what_was_understood_in_the_language_of_the_question(
     records: Shop,
 ) -> None:
