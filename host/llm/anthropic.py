@@ -73,49 +73,52 @@ class _Reader:
     _input: int = 0
     _output: int = 0
 
-    def read(self, event: Any) -> Iterator[Delta]:
-        kind = event.type
+    def read(self, event: Mapping[str, Any]) -> Iterator[Delta]:
+        kind = event["type"]
         if kind == "message_start":
-            usage = getattr(event.message, "usage", None)
-            self._model, self._input = event.message.model, _input_tokens(usage)
+            message = event["message"]
+            self._model, self._input = _text(message, "model"), _input_tokens(message)
         elif kind == "content_block_start":
             self.started = True
-            yield from self._start(event.index, event.content_block)
+            yield from self._start(event["index"], event["content_block"])
         elif kind == "content_block_delta":
-            yield from self._delta(event.index, event.delta)
+            yield from self._delta(event["index"], event["delta"])
         elif kind == "message_delta":
-            self._reason = event.delta.stop_reason or self._reason
+            self._reason = _text(event["delta"], "stop_reason") or self._reason
             # Of the whole message so far; some endpoints count the input only now.
-            usage = getattr(event, "usage", None)
-            self._output = getattr(usage, "output_tokens", 0) or self._output
-            self._input = _input_tokens(usage) or self._input
+            self._output = _counted(event, "output_tokens") or self._output
+            self._input = _input_tokens(event) or self._input
         elif kind == "message_stop":
             self.complete = True
 
-    def _start(self, index: int, block: Any) -> Iterator[Delta]:
-        if block.type == "tool_use":
+    def _start(self, index: int, block: Mapping[str, Any]) -> Iterator[Delta]:
+        kind = block["type"]
+        if kind == "tool_use":
+            id, name = _text(block, "id"), _text(block, "name")
             self._places[index] = len(self.calls)
-            self.calls.append({"id": (block.id,), "name": (block.name,), "arguments": ()})
-            yield ToolDelta(self._places[index], id=block.id, name=block.name)
-        elif block.type == "thinking":
+            self.calls.append({"id": (id,), "name": (name,), "arguments": ()})
+            yield ToolDelta(self._places[index], id=id, name=name)
+        elif kind == "thinking":
             self.thought.append({"type": ("thinking",), "thinking": (), "signature": ()})
-        elif block.type == "redacted_thinking":
-            self.thought.append({"type": ("redacted_thinking",), "data": (block.data,)})
-        elif block.type == "text" and block.text:
-            yield TextDelta(block.text)
+        elif kind == "redacted_thinking":
+            self.thought.append({"type": ("redacted_thinking",), "data": (_text(block, "data"),)})
+        elif kind == "text" and (text := _text(block, "text")):
+            yield TextDelta(text)
 
-    def _delta(self, index: int, delta: Any) -> Iterator[Delta]:
-        if delta.type == "text_delta":
-            yield TextDelta(delta.text)
-        elif delta.type == "input_json_delta" and index in self._places:
-            place = self._places[index]
-            _grow(self.calls[place], "arguments", delta.partial_json)
-            yield ToolDelta(place, arguments=delta.partial_json)
-        elif delta.type == "thinking_delta" and self.thought:
-            _grow(self.thought[-1], "thinking", delta.thinking)
-            yield ReasoningDelta(delta.thinking)
-        elif delta.type == "signature_delta" and self.thought:
-            _grow(self.thought[-1], "signature", delta.signature)
+    def _delta(self, index: int, delta: Mapping[str, Any]) -> Iterator[Delta]:
+        kind = delta["type"]
+        if kind == "text_delta":
+            yield TextDelta(_text(delta, "text"))
+        elif kind == "input_json_delta" and index in self._places:
+            place, piece = self._places[index], _text(delta, "partial_json")
+            _grow(self.calls[place], "arguments", piece)
+            yield ToolDelta(place, arguments=piece)
+        elif kind == "thinking_delta" and self.thought:
+            thought = _text(delta, "thinking")
+            _grow(self.thought[-1], "thinking", thought)
+            yield ReasoningDelta(thought)
+        elif kind == "signature_delta" and self.thought:
+            _grow(self.thought[-1], "signature", _text(delta, "signature"))
 
     def finished(self) -> Finished:
         usage = Usage(
@@ -134,11 +137,40 @@ def _joined(block: Mapping[str, TextPieces]) -> dict[str, Any]:
     return {key: "".join(pieces) for key, pieces in block.items()}
 
 
-def _input_tokens(usage: Any) -> int:
+def _text(values: Mapping[str, Any], key: str) -> str:
+    """Return a text, "" for null or none. Raises TypeError for anything else."""
+    text = values.get(key)
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"{key} is no text")
+    return text or ""
+
+
+def _counted(values: Mapping[str, Any], *names: str) -> int:
+    """Return the tokens that the usage counts under these names; endpoints omit some."""
+    usage = values.get("usage") or {}
+    counts = [usage.get(name) for name in names]
+    return sum(max(0, count) for count in counts if isinstance(count, int))
+
+
+def _input_tokens(values: Mapping[str, Any]) -> int:
     """Return the tokens of the prompt. `input_tokens` does not count those that the endpoint reads
-    from its cache or writes to it; compatible endpoints omit these fields."""
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    return sum(getattr(usage, name, 0) or 0 for name in names)
+    from its cache or writes to it."""
+    return _counted(
+        values, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
+    )
+
+
+async def _open(client: AsyncAnthropic, body: Mapping[str, Any]) -> Any:
+    """Send the request and return the stream of its events as plain values."""
+    from groundhook.host.llm.anthropic_events import EventStream
+
+    return await client.post(
+        "/v1/messages",
+        body={**body, "stream": True},
+        cast_to=object,
+        stream=True,
+        stream_cls=EventStream,
+    )
 
 
 class AnthropicConnector:
@@ -197,16 +229,8 @@ class AnthropicConnector:
 
     async def _begin(self, client: AsyncAnthropic, call: ModelCall) -> BegunAnswer[_Reader]:
         body = request(call, self._spec, lambda key: self._thoughts.get(key, []))
-        open_stream = partial(
-            client.messages.create,
-            model=body.pop("model"),
-            messages=body.pop("messages"),
-            max_tokens=body.pop("max_tokens"),
-            stream=True,
-            extra_body=body,
-        )
         with self._translate_errors(begun=False):
-            return await begin_answer(self._spec, open_stream, _Reader())
+            return await begin_answer(self._spec, partial(_open, client, body), _Reader())
 
     def _client(self) -> AsyncAnthropic:
         import httpx2
@@ -261,6 +285,7 @@ class AnthropicConnector:
             ValueError,
             TypeError,
             AttributeError,
+            LookupError,
             RecursionError,
         ) as exc:
             raise ModelGarbled(

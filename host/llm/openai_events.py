@@ -9,11 +9,8 @@ from typing import Any
 
 import openai
 from openai import AsyncStream
-from openai._streaming import ServerSentEvent
 
-from groundhook.core.json_text import read_json
-
-LARGEST = 16 * 1024 * 1024  # bytes of an answer that is not a stream
+from groundhook.host.llm.server_events import LARGEST, EventDecoder, ServerEvent
 
 
 class EventStream(AsyncStream[object]):
@@ -21,19 +18,25 @@ class EventStream(AsyncStream[object]):
     keep the connection open while the model works."""
 
     is_done = False
-    comments = 0
 
-    async def _iter_events(self) -> AsyncIterator[ServerSentEvent]:
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._decoder: Any = EventDecoder()
+
+    @property
+    def comments(self) -> int:
+        return int(self._decoder.comments)
+
+    async def _iter_events(self) -> AsyncIterator[Any]:
         if "json" in self.response.headers.get("content-type", ""):
             yield await self._read_object()
             self.is_done = True
             return
-        self._decoder: Any = _Decoder(self, self._decoder)
         async for event in super()._iter_events():
             self.is_done = event.data.startswith("[DONE]")
-            yield _Event(event=event.event, data=event.data, id=event.id, retry=event.retry)
+            yield event
 
-    async def _read_object(self) -> ServerSentEvent:
+    async def _read_object(self) -> ServerEvent:
         """Return the answer of an endpoint that does not stream, or its error, as an event."""
         body = bytearray()
         async for piece in self.response.aiter_bytes():
@@ -42,28 +45,4 @@ class EventStream(AsyncStream[object]):
                 raise openai.APIError(
                     f"the answer is larger than {LARGEST} bytes", self.response.request, body=None
                 )
-        return _Event(data=body.decode())
-
-
-class _Event(ServerSentEvent):
-    """An event whose data the SDK reads as JSON."""
-
-    def json(self) -> Any:
-        """Return the value. Raises NotJson."""
-        return read_json(self.data, nan=True)
-
-
-class _Decoder:
-    """The SDK's decoder of events, which skips comments, with a count of them."""
-
-    def __init__(self, stream: EventStream, decoder: Any) -> None:
-        self._stream, self._decoder = stream, decoder
-
-    def aiter_bytes(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[ServerSentEvent]:
-        events: AsyncIterator[ServerSentEvent] = self._decoder.aiter_bytes(self._count(pieces))
-        return events
-
-    async def _count(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        async for piece in pieces:
-            self._stream.comments += piece.startswith(b":") or b"\n:" in piece
-            yield piece
+        return ServerEvent(None, body.decode())

@@ -11,6 +11,7 @@ import pytest
 from groundhook.core.errors import (
     ModelContextExceeded,
     ModelError,
+    ModelGarbled,
     ModelNotConfigured,
     ModelRefused,
     ModelStalled,
@@ -33,6 +34,7 @@ from tests.conftest import MakeApp
 from tests.keys import key
 from tests.loopback.server import Cut, Hang, Json, Loopback, Reply, Sse, serving
 from tests.parts.anthropic_events import answered, block, event, started, text, thinking
+from tests.parts.clock import time_flies
 from tests.parts.turns import end, of, run
 
 PATH = "/v1/messages"
@@ -265,13 +267,47 @@ async def test_every_failure_is_an_error_of_its_own_kind(
     assert words in str(caught.value)
 
 
+DEEP = "[" * 5000 + "]" * 5000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"data: {not json\n\n",
+        b"data: 42\n\n",
+        b"data: \xff\xfe\n\n",
+        f"data: {DEEP}\n\n".encode(),
+        b'data: {"type": "ping", "at": ' + b"9" * 5000 + b"}\n\n",
+        b"data: [" + b"[]," * 200_000 + b"[]]\n\n",
+        event("content_block_delta", index=[0], delta={"type": "input_json_delta"}),
+        event("content_block_delta", index=0, delta={"type": "text_delta", "text": [{}]}),
+        event("content_block_delta", index=0, delta=[{}] * 50_000),
+        event("message_start", message={"model": 5}),
+        event("message_delta", delta={}, usage=[7]),
+        event("content_block_start"),
+    ],
+    ids=lambda wrong: wrong[:50].decode(errors="replace"),
+)
+async def test_an_event_that_the_api_does_not_have_is_an_error_of_the_model(
+    server: Loopback, wrong: bytes
+) -> None:
+    wrong = b"event: message_start\n" + wrong if wrong.startswith(b"data") else wrong
+    server.on(PATH, Sse([started(), *text(0, "Hel"), wrong]))
+    async with AnthropicConnector(spec(server)).stream(CALL) as deltas:
+        assert await anext(deltas) == TextDelta("Hel")
+        with pytest.raises(ModelGarbled, match="'claude' sent an event that the API does not have"):
+            await anext(deltas)
+
+
 async def test_a_model_that_sends_nothing_is_stalled(server: Loopback) -> None:
     server.on(PATH, Hang())
     with pytest.raises(ModelStalled, match="no token within"):
         await ask(AnthropicConnector(spec(server, first_token_timeout=0.3)))
     server.on(PATH, Sse([started(), *text(0, "Hel")], then="hang"))
-    with pytest.raises(ModelStalled, match="stopped sending"):
-        await ask(AnthropicConnector(spec(server, timeout=0.3)))
+    async with AnthropicConnector(spec(server)).stream(CALL) as deltas:
+        assert await anext(deltas) == TextDelta("Hel")
+        with time_flies(), pytest.raises(ModelStalled, match="stopped sending"):
+            await anext(deltas)
 
 
 async def test_an_overloaded_model_is_tried_again(server: Loopback) -> None:

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from groundhook.core.errors import ModelContextExceeded, ModelRefused, ModelStalled
-from groundhook.core.ports import Finished, TextDelta
+from groundhook.core.ports import Finished, ReasoningDelta, TextDelta
 from groundhook.core.trace import recording
 from groundhook.core.types.events import TraceNode
 from groundhook.core.types.uses import KEYWORD
 from groundhook.host.llm.openai import OpenAIConnector
 from tests.loopback.chat import answer, chunk
 from tests.loopback.server import Hang, Json, Loopback, Sse, serving
+from tests.parts.clock import time_flies
 from tests.parts.openai_asking import CALL, PATH, ask, ask_until_it_fails, spec
 
 
@@ -49,12 +50,13 @@ async def test_thoughts_are_tokens_and_what_follows_has_the_deadline_between_tok
     server: Loopback,
 ) -> None:
     server.on(PATH, Sse([chunk({"reasoning_content": "Hm."})], then="hang"))
-    _, error = await ask_until_it_fails(
-        spec(server, first_token_timeout=60, timeout=1),
-        ModelStalled,  # connecting has it as well
-    )
-    assert "no further token within 1 s" in error.message
-    assert "options.timeout" in error.hint
+    slow = spec(server, first_token_timeout=60, timeout=300)
+    async with OpenAIConnector(slow).stream(CALL) as deltas:
+        assert await anext(deltas) == ReasoningDelta("Hm.")
+        with time_flies(), pytest.raises(ModelStalled) as caught:
+            await anext(deltas)
+    assert "no further token within 300 s" in caught.value.message
+    assert "options.timeout" in caught.value.hint
 
 
 async def test_each_try_that_failed_is_a_step_of_the_trace(server: Loopback) -> None:
