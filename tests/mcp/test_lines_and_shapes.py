@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_types import CallToolResult
 
 from groundhook.core.errors import ToolFailed
 from groundhook.host.check.check import check
@@ -17,12 +18,15 @@ from groundhook.host.config.packages import load_app
 from groundhook.host.tools.mcp.lines import EDGE, LineSplitter, Oversize
 from groundhook.host.tools.mcp.shapes import (
     answered_id,
+    attachments_of,
     function_schema,
     is_read_only,
+    known_block,
     prompt_arguments,
     text_of,
     tool_result,
     unique_names,
+    unread_of,
     value_of,
 )
 from tests.conftest import MakeApp
@@ -113,6 +117,28 @@ def test_a_result_is_its_structure_or_its_content_as_text() -> None:
     assert value_of("s", "t", text) == [1, 2]
     assert value_of("s", "t", image) == "[image, image/png, 1 kB: not read]"
     assert text_of(text) == "[1,\n2]"
+
+
+@pytest.mark.parametrize(
+    ("block", "note"),
+    [
+        ({"type": "video", "data": "aGk=", "mimeType": "video/mp4"}, "video, video/mp4, 1 kB"),
+        ({"type": "image", "url": "http://a.b/c.png"}, "image"),
+        ({"type": "resource", "resource": {"uri": "a:b"}}, "resource a:b"),
+        ({"type": "resource", "resource": "a:b"}, "resource"),
+        ({"type": ["text"]}, "['text']"),
+        ({"text": "a"}, "part"),
+    ],
+)
+def test_a_block_that_the_protocol_does_not_have_is_named_beside_the_others(
+    block: dict[str, Any], note: str
+) -> None:
+    known = [{"type": "text", "text": "a"}, {"type": "image", "data": "", "mimeType": "a/b"}]
+    result = {"content": [known_block(each) for each in (known[0], block)]}
+    assert text_of(result) == f"a\n[{note}: not read]"
+    assert (unread_of(result), attachments_of(result)) == ([note], f"[{note}: not read]")
+    CallToolResult.model_validate(result)
+    assert list(map(known_block, known)) == known
 
 
 def test_a_failure_without_a_message_gets_one() -> None:

@@ -31,6 +31,8 @@ ANSWERS = {
     b'{"type":"resource_link","uri":"file:///b","name":"b.txt"}]}',
     "chart": b'"result":{"content":[{"type":"text","text":"a chart"},'
     b'{"type":"image","data":"' + b"QUJD" * 4096 + b'","mimeType":"image/png"}]}',
+    "video": b'"result":{"content":[{"type":"text","text":"a film"},{"type":"video","data":"'
+    b'QUJD","mimeType":"video/mp4"}]}',
     "many": b'"result":{"content":[' + b",".join([b'{"type":"text","text":"a"}'] * 2001) + b"]}",
     "most": b'"result":{"content":[' + b",".join([b'{"type":"text","text":"a"}'] * 2000) + b"]}",
     "numbers": b'"result":{"content":[],"structuredContent":{"a":[' + b"1," * 100_000 + b"1]}}",
@@ -115,6 +117,11 @@ async def test_a_pattern_in_the_schema_of_a_result_takes_no_time(opened: Open) -
         ("file", "downloaded\n[resource repo://a.py, text/plain]\nprint(1)", ""),
         ("link", "see\n[resource b.txt file:///b]", ""),
         ("chart", "a chart\n[image, image/png, 12 kB: not read]", "image, image/png, 12 kB"),
+        (
+            "video",
+            "a film\n[video, video/mp4, 1 kB: not read]",
+            "video, video/mp4, 1 kB",
+        ),
         ("both", '{"a": 1}\n[resource b.txt file:///b]', ""),
     ],
 )

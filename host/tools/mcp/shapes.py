@@ -18,6 +18,17 @@ MAX_NAME = 64  # characters of a function's name in OpenAI's API
 MAX_DESCRIPTION = 1024
 MAX_NOTE = 300  # characters of a note in place of a block
 
+UNREAD = "groundhook/unread"  # the key of the note of a block in its `_meta`
+# The texts that each type of block needs; a resource may have data in place of its text.
+_NEEDED = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+    "resource": ("uri", "text"),
+    "blob": ("uri", "blob"),
+    "resource_link": ("uri", "name"),
+}
+
 _FIRST = re.compile(rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})\s*,')
 _LAST = re.compile(rb'[,{]\s*"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
@@ -37,14 +48,42 @@ def text_of(result: Mapping[str, Any]) -> str:
 
 def attachments_of(result: Mapping[str, Any]) -> str:
     """Return the blocks of a tool's result that are not plain text, as text."""
-    blocks = [block for block in result.get("content", ()) if block.get("type") != "text"]
+    blocks = [block for block in result.get("content", ()) if not _is_text(block)]
     return text_of({"content": blocks})
 
 
 def unread_of(result: Mapping[str, Any]) -> list[str]:
-    """Return the notes of the blocks whose content is not text."""
-    blocks = result.get("content", ())
-    return [_describe(block) for block in blocks if _is_binary(block)]
+    """Return the notes of the blocks whose content is not text, or that are of no known type."""
+    notes = []
+    for block in result.get("content", ()):
+        if _is_binary(block):
+            notes.append(_describe(block))
+        elif UNREAD in (block.get("_meta") or {}):
+            notes.append(str(block["_meta"][UNREAD]))
+    return notes
+
+
+def known_block(block: Any) -> Any:
+    """Return a block of a tool's result; a text that names it in place of one that the protocol
+    does not have, for which the SDK would refuse the whole result."""
+    if not isinstance(block, Mapping) or _is_known(block):
+        return block
+    note = _describe(block)
+    return {"type": "text", "text": f"[{note}: not read]", "_meta": {UNREAD: note}}
+
+
+def _is_known(block: Mapping[str, Any]) -> bool:
+    held, kind = block, block.get("type")
+    if kind == "resource":
+        resource = block.get("resource")
+        held = resource if isinstance(resource, Mapping) else {}
+        kind = "blob" if "blob" in held else kind
+    needed = _NEEDED.get(str(kind), ())
+    return bool(needed) and all(isinstance(held.get(key), str) for key in needed)
+
+
+def _is_text(block: Mapping[str, Any]) -> bool:
+    return block.get("type") == "text" and UNREAD not in (block.get("_meta") or {})
 
 
 def _block_text(block: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The messages of a server without results that take long: the SDK checks each entry of a list by
 itself, which takes 40 microseconds, and a megabyte has tens of thousands; each further value is
-copied a few times until a model or a hook has it."""
+copied a few times until a model or a hook has it. And without blocks of types that the SDK does not
+know: it would refuse all others beside them."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse
 from groundhook.core.json_text import has_more_values
 from groundhook.host.tools.mcp.http_client import MOST_LISTED, MOST_RESULT_VALUES, TOO_MANY
 from groundhook.host.tools.mcp.sdk.stdio import Streams
+from groundhook.host.tools.mcp.shapes import known_block
 
 
 @asynccontextmanager
@@ -60,6 +62,8 @@ def _counted(item: Any) -> Any:
     elif has_more_values(answer.result, MOST_RESULT_VALUES):
         what = f"more than {MOST_RESULT_VALUES} values"
     else:
+        if isinstance(blocks := answer.result.get("content"), list):
+            answer.result["content"] = list(map(known_block, blocks))
         return item
     error = ErrorData(code=TOO_MANY, message=what)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=answer.id, error=error))
