@@ -8,6 +8,7 @@ import re
 from urllib.parse import unquote
 
 SHORTEST = 6  # a shorter value, such as a port, would be found in unrelated text
+_READ = 20_000  # characters of a service's text; splitting megabytes into words takes long
 LONG = 20  # a longer value is not an ordinary word, so it is replaced anywhere
 
 _HOST = re.compile(r"\w+://[\w.:\[\]-]+/?")  # an address that holds no secret
@@ -43,4 +44,8 @@ def without_concealed(message: str, shortest: int = SHORTEST) -> str:
 
 def shortened(text: str, most: int) -> str:
     """Return a service's text for a message: on one line, without concealed values, cut."""
+    if len(text) > _READ:
+        longest = max(map(len, _variables), default=0)  # which the end of what is read may cut
+        text = without_concealed(text[: _READ + longest])
+        text = text[: len(text) - longest]
     return " ".join(without_concealed(text).split())[:most]

@@ -67,7 +67,7 @@ IMPORTERS = {
     "bs4": ("handlers.kb",),
     "mammoth": ("handlers.kb",),
     "openai": ("host.llm.openai", "host.llm.openai_events"),
-    "anthropic": ("host.llm.anthropic",),
+    "anthropic": ("host.llm.anthropic", "host.llm.anthropic_events"),
     "mcp": ("host.tools.mcp.sdk", "host.server.mcp.server"),
     "mcp_types": ("host.tools.mcp.sdk", "host.server.mcp.server"),
     "tavily": ("handlers.web",),

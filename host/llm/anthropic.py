@@ -162,14 +162,14 @@ def _input_tokens(values: Mapping[str, Any]) -> int:
 
 async def _open(client: AsyncAnthropic, body: Mapping[str, Any]) -> Any:
     """Send the request and return the stream of its events as plain values."""
-    from groundhook.host.llm.anthropic_events import EventStream
+    from groundhook.host.llm.anthropic_events import PlainStream
 
     return await client.post(
         "/v1/messages",
         body={**body, "stream": True},
         cast_to=object,
         stream=True,
-        stream_cls=EventStream,
+        stream_cls=PlainStream,
     )
 
 

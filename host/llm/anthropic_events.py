@@ -10,7 +10,7 @@ from anthropic import AsyncStream
 from groundhook.host.llm.server_events import EventDecoder
 
 
-class EventStream(AsyncStream[object]):
+class PlainStream(AsyncStream[object]):
     """The events of an answer as plain values."""
 
     def __init__(self, **options: Any) -> None:

@@ -11,6 +11,7 @@ from groundhook.core.errors import ModelContextExceeded, ModelError, ModelRefuse
 from groundhook.core.retry_after import retry_after_s
 
 AGAIN = frozenset({408, 409, 429})  # and every 5xx: the same request may succeed later
+_READ = 20_000  # characters of a refusal; a megabyte takes a tenth of a second
 LONGEST_WAIT = 60.0  # seconds; a request that would have to wait longer is not tried again
 
 _OVERFLOW = re.compile(
@@ -42,7 +43,7 @@ def refusal(
 
 
 def is_overflow(text: str) -> bool:
-    return _OVERFLOW.search(text) is not None
+    return _OVERFLOW.search(text[:_READ]) is not None
 
 
 def overflow(name: str, detail: str) -> ModelContextExceeded:

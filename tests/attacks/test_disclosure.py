@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from groundhook import for_readers, open_host
 from groundhook.core.addresses import address
 from groundhook.core.audience import TIMINGS
+from groundhook.core.concealed import conceal, shortened
 from groundhook.core.types.events import (
     CitationSeen,
     Event,
@@ -29,6 +30,7 @@ from groundhook.host.testing.canned import CannedSource, canned_item
 from groundhook.sync import open_host as open_sync
 from tests.cli.conftest import run_in
 from tests.conftest import MakeApp
+from tests.keys import key
 
 HOSTILE = (
     "javascript:alert(1)",
@@ -178,3 +180,13 @@ async def test_a_stranger_still_gets_the_whole_answer(make_app: MakeApp) -> None
     ]
     assert "index.js" not in "".join(event.model_dump_json() for event in shown)
     assert len(get_args(get_args(Event)[0])) == 19  # a new event needs its rule
+
+
+@pytest.mark.parametrize("size", [0, 100, 19_990, 1_000_000])
+def test_no_message_of_a_service_shows_a_value_wherever_it_is_cut(size: int) -> None:
+    secret = key("cut")
+    conceal("CUT_KEY", secret)
+    for text in (f"{' ' * size}no: {secret} is no key", f"{' ' * size}{secret} " * 3):
+        shown = shortened(text, 300)
+        assert not any(secret[at : at + 10] in shown for at in range(len(secret) - 10))
+    assert shortened("a " * 1_000_000, 300) == ("a " * 150)

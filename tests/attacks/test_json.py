@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 import sqlalchemy as sa
+from mcp import Client
 
+from groundhook import open_host
 from groundhook.core.json_text import (
     MOST_COMMAS,
     MOST_LISTS,
@@ -16,10 +19,19 @@ from groundhook.core.json_text import (
     read_json_at,
 )
 from groundhook.core.readers.json_in_text import extract_json
+from groundhook.core.types.search import SearchRequest
+from groundhook.core.types.turn import Identity
 from groundhook.handlers.db.model.tables import Json
 from groundhook.host.llm.questions import parts
+from groundhook.host.server.identity.secret import Secret
+from groundhook.host.server.mcp.caller import McpCaller
+from groundhook.host.server.mcp.server import mcp_server
+from groundhook.host.server.mcp.sources import McpSources
+from groundhook.host.server.mcp.tools import McpTools
 from groundhook.host.server.problems import WrongRequest
 from groundhook.host.server.request_body import parse_json
+from tests.conftest import MakeApp
+from tests.parts.mcp_results import structured
 
 
 def test_a_key_that_appears_twice_among_many_is_named_at_once() -> None:
@@ -117,3 +129,33 @@ def test_a_json_cell_that_cannot_be_read_is_its_text(cell: str) -> None:
         table.metadata.create_all(connection)
         connection.execute(sa.text("INSERT INTO notes VALUES (1, :cell)"), {"cell": cell})
         assert connection.execute(sa.select(table.c.body)).scalar_one() == cell
+
+
+@pytest.mark.parametrize("cell", [DEEP, "9" * 5000])
+async def test_a_json_cell_that_cannot_be_read_hides_no_row(make_app: MakeApp, cell: str) -> None:
+    columns = [
+        {"name": "id", "type": "ID"},
+        {"name": "name", "type": "string"},
+        {"name": "body", "type": "json", "nullable": True},
+    ]
+    values = [{"id": 1, "name": "Assam"}, {"id": 2, "name": "Sencha"}]
+    model = {"name": "Tea", "table": {"name": "tea"}, "columns": columns, "values": values}
+    package = {"connector": "extractive", "db": {"models": ["tea"]}, "search": {"db": True}}
+    files = {"models/tea.mod.yao": model, "assistants/a/package.yao": package}
+    files |= {"agent/agent.yml": {"database": {"url": "sqlite:///tea.db"}}}
+    app = make_app({name: json.dumps(content) for name, content in files.items()})
+    async with open_host(app, environment={}) as host:
+        await host.database.load()
+        with sa.create_engine(f"sqlite:///{app / 'tea.db'}").begin() as connection:
+            changed = sa.text("UPDATE tea SET body = :cell WHERE id = 2")
+            assert connection.execute(changed, {"cell": cell}).rowcount == 1
+        found = await host.search(SearchRequest(type="db", query="all teas"), assistant="a")
+        assert (found.error, [item.record_id for item in found.items]) == (None, [1, 2])
+        tools = McpTools(
+            host=host, sources=McpSources(host=host, secret=Secret(app)), connector=True
+        )
+        async with Client(mcp_server(tools, lambda _: McpCaller(identity=Identity()))) as client:
+            answer = await structured(client, "search", {"query": "all teas"})
+            assert {one["id"] for one in answer["results"]} >= {"db:tea/1", "db:tea/2"}
+            record = await structured(client, "fetch", {"id": "db:tea/2"})
+            assert cell[:50] in record["text"]

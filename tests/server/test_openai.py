@@ -186,6 +186,7 @@ def test_open_webui_gets_statuses_that_end_and_each_source_once(served: Served) 
     ("text", "header", "answer"),
     [
         ('### Task:\n{ "title": "…" }\nUSER: Which teas?\n', "", {"title": "Which teas?"}),
+        ('### Task:\n{ "title": "…" }' + "\n" * 120_000 + "USER: Tea?", "", {"title": "Tea?"}),
         ('### Task:\n{ "tags": [] }', "", {"tags": []}),
         ("anything", "follow_up_generation", {"follow_ups": []}),
     ],
