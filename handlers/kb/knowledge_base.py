@@ -196,6 +196,13 @@ class KnowledgeBase(KBHandler):
             curve=curve_source(embedder),
         )
 
+    def files(self, paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> list[Path]:
+        """Return the files that `add` would read now. Blocks."""
+        from groundhook.handlers.kb.ingest.sources import find_inputs
+
+        inputs = find_inputs(paths, feed=False, readers=self._readers, exclude=exclude)
+        return [file.path for file in inputs.files]
+
     def full_id(self, collection: str) -> str:
         """Return the full id of a collection, given the full id or the end of it. Raises
         UnknownName, UsageError."""

@@ -1,9 +1,9 @@
-"""Watches an app's files for changes."""
+"""Watches files for changes: those of an app, and others."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -21,14 +21,35 @@ Stamp = tuple[int, int, int]
 
 async def changes(root: Path, seen: dict[Path, Stamp]) -> AsyncGenerator[frozenset[Path]]:
     """Yield the files of the app that were created, written or removed since `seen`, each time that
-    some are, and update `seen` when the next ones are read. An event of the operating system only
-    triggers a look at the files, since files in a new folder have no events."""
+    some are, and update `seen` when the next ones are read."""
+
+    async def look() -> dict[Path, Stamp]:
+        return stamps(root)
+
+    def folders() -> list[Path]:
+        return [folder for name in FOLDERS if (folder := root / name).is_dir()]
+
+    async with aclosing(looks(folders, look, seen)) as all:
+        async for changed in all:
+            if changed:
+                yield changed
+
+
+async def looks(
+    folders: Callable[[], list[Path]],
+    look: Callable[[], Awaitable[dict[Path, Stamp]]],
+    seen: dict[Path, Stamp],
+) -> AsyncGenerator[frozenset[Path]]:
+    """Look at files whenever something happens in the folders, and at the latest after LOOK_MS.
+    Yield those that differ from `seen`, also if there are none, and update `seen` when the next
+    ones are read. An event of the operating system only triggers a look, since files in a new
+    folder have no events."""
     with extra("authoring", "watching files"):
         from watchfiles import awatch
     while True:
-        folders = [folder for name in FOLDERS if (folder := root / name).is_dir()]
+        watched = folders()
         watching = awatch(
-            *folders,
+            *watched,
             step=SETTLED_MS,
             debounce=10 * SETTLED_MS,
             rust_timeout=LOOK_MS,
@@ -36,15 +57,13 @@ async def changes(root: Path, seen: dict[Path, Stamp]) -> AsyncGenerator[frozens
         )
         async with aclosing(watching) as wakes:
             async for _ in wakes:
-                now = stamps(root)
-                changed = frozenset(
+                now = await look()
+                yield frozenset(
                     path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)
                 )
-                if changed:
-                    yield changed
                 seen.clear()
                 seen.update(now)
-                if [folder for name in FOLDERS if (folder := root / name).is_dir()] != folders:
+                if folders() != watched:
                     break  # to watch the new folder as well
 
 
@@ -62,9 +81,15 @@ def stamps(root: Path) -> dict[Path, Stamp]:
                 if file.startswith(".") or file.endswith(("~", ".swp", ".tmp")):
                     continue
                 path = Path(folder, file)
-                try:
-                    status = path.stat()
-                except OSError:
-                    continue  # removed since it was listed
-                found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+                if (stamp := stamp_of(path)) is not None:
+                    found[path] = stamp
     return found
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Return values that change when the file does; None if it was removed since it was listed."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -30,6 +30,7 @@ from groundhook.host.cli.conversation import COMMANDS, TerminalConversation
 from groundhook.host.cli.edge import FAILED, execute
 from groundhook.host.cli.prompt import Lines, is_nowhere, opened_lines
 from groundhook.host.cli.report import Report
+from groundhook.host.cli.stopping import cancel_on_signals
 from groundhook.host.output.tree import duration
 
 Beside = Callable[[Callable[[], None]], Awaitable[None]]
@@ -80,7 +81,9 @@ def command(
                 host.app.package(assistant)  # raises UnknownName before anything is printed
             lines = _open_lines(host, report) if assistant is not None else None
             typed = lines is not None and lines.typed
-            tasks.start_soon(_wait_for_interrupt, tasks.cancel_scope, typed)
+            # Where a person types, Ctrl-C belongs to the conversation.
+            wanted = [signal.SIGTERM] if typed else [signal.SIGINT, signal.SIGTERM]
+            tasks.start_soon(cancel_on_signals, tasks.cancel_scope, *wanted)
             # Before the first reading, so that a file saved during it is read again.
             seen = stamps(app)
             for problem in (await host.reload()).problems:
@@ -114,15 +117,6 @@ def _greet(host: Host, app: Path, report: Report) -> None:
     )
     if report.json:
         report.line({"type": "watching", "assistants": list(host.app.packages)})
-
-
-async def _wait_for_interrupt(scope: anyio.CancelScope, typed: bool) -> None:
-    """End the command on a signal. Where a person types, Ctrl-C belongs to the conversation."""
-    wanted = [signal.SIGTERM] if typed else [signal.SIGINT, signal.SIGTERM]
-    with anyio.open_signal_receiver(*wanted) as signals:
-        async for _ in signals:
-            scope.cancel()
-            return
 
 
 async def _show_at_once(show: Callable[[], None]) -> None:

@@ -2,60 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import click
 from rich.filesize import decimal
-from rich.progress import DownloadColumn
 
-from groundhook.core.language.catalogue import language
 from groundhook.core.types.events import Failed, Warned
 from groundhook.host.app.opening import open_host
-from groundhook.host.cli import kb_calibrate, kb_move, options
+from groundhook.host.cli import kb_add, kb_calibrate, kb_move, options
 from groundhook.host.cli.edge import FAILED, execute
-from groundhook.host.cli.progress import progress, shortened
 from groundhook.host.cli.report import Report
-from groundhook.host.cli.stopping import stoppable
-from groundhook.host.cli.streams import standard_input
 from groundhook.host.cli.tables import RowTable, table
 from groundhook.host.output import flow
-from groundhook.host.output.tree import duration
 
-FEED = "-"
 LONGEST_TITLE = 60  # characters of a title in a list; `--json` has the whole
-
-
-class Added(Protocol):
-    """The result of an add, as the knowledge base reports it."""
-
-    @property
-    def collection(self) -> str: ...
-    @property
-    def counts(self) -> Mapping[str, int]: ...
-    @property
-    def chunks(self) -> int: ...
-    @property
-    def skipped(self) -> int: ...
-    @property
-    def unread(self) -> Sequence[str]: ...
-    @property
-    def language(self) -> str: ...
-    @property
-    def curve(self) -> Literal["measured", "published", "guessed"]: ...
-
-
-# What the curve of its model (docs/embedding-models.md) says of a collection's searches.
-_SURE = {
-    "measured": "searches of it can be sure",
-    "published": "how sure its searches are rests on published examples of its model, which"
-    " `groundhook kb calibrate {}` measures",
-    "guessed": "no search of it can be sure",
-}
 
 
 class _Stored(Protocol):
@@ -92,89 +55,15 @@ class _Listed(Protocol):
 
 @click.group("kb")
 def command() -> None:
-    """Add, list and remove documents of knowledge bases, and show that they are gone; rebuild,
-    export, import and calibrate collections."""
+    """Add, watch, list and remove documents of knowledge bases, and show that they are gone;
+    rebuild, export, import and calibrate collections."""
 
 
-for other in (kb_move.rebuild, kb_move.export, kb_move.import_, kb_calibrate.calibrate):
+for other in (
+    *(kb_add.add, kb_add.watch, kb_move.rebuild, kb_move.export, kb_move.import_),
+    kb_calibrate.calibrate,
+):
     command.add_command(other)
-
-
-@command.command("add", short_help="Add documents from files, folders or standard input.")
-@click.argument("collection")
-@click.argument(
-    "paths",
-    nargs=-1,
-    required=True,
-    metavar="PATH...",
-)
-@options.common
-@click.option("--tenant", default="", metavar="T", help="Tenant that the documents belong to.")
-@click.option(
-    "--prune/--no-prune",
-    default=None,
-    help="Remove documents whose files no longer exist in PATH (default: --prune, but --no-prune if"
-    " all of them are missing).",
-)
-@click.option(
-    "--exclude",
-    multiple=True,
-    metavar="GLOB",
-    help="Omit files and folders of this name in PATH, or of this path below it if it has a '/'"
-    " (may be repeated).",
-)
-def add(
-    collection: str,
-    paths: tuple[str, ...],
-    app: Path,
-    tenant: str,
-    prune: bool | None,
-    exclude: tuple[str, ...],
-    as_json: bool,
-    debug: bool,
-) -> int:
-    """Add files, and the files in folders, to COLLECTION: Markdown, text, HTML, PDF, DOCX and
-    more, and the rows of CSV and JSON Lines files. `-` reads JSON from standard input: one object
-    {id, title, content, url, …} per line, or an array of them.
-
-    A changed document replaces its last version; an unchanged one is skipped. A document that was
-    added from the same folder or file and no longer exists there is removed. The exit code is 1 if
-    something could not be added; everything else was added.
-    """
-    report = Report(json=as_json)
-    if "" in paths:  # as a path it would be the current folder
-        raise click.UsageError("a PATH is empty: is a variable of the shell not set?")
-    files = [Path(path) for path in paths if path != FEED]
-
-    async def work() -> int:
-        began = time.monotonic()
-        feed = standard_input() if FEED in paths else None
-        async with open_host(app, tune_gc=True) as host:
-            with progress(report, f"adding to {collection}", decimal, DownloadColumn()) as update:
-                added = await host.kb.add(
-                    collection,
-                    files,
-                    tenant=tenant,
-                    feed=feed,
-                    prune=prune,
-                    exclude=exclude,
-                    progress=update,
-                    delegates=host.delegates(warned=report.warned),
-                )
-        for file in added.files:
-            if report.json:
-                report.line({"collection": added.collection, **asdict(file)})
-            elif file.outcome == "failed":
-                # Messages of most readers already name the file.
-                place = "" if file.path in file.error else file.path
-                report.failed(Failed(code="ingest", message=file.error, file=place))
-        for note in (*added.notes, *unread(added.undeclared)):
-            report.warned(Warned(code="ingest", message=note))
-        report.show(summary(added, (time.monotonic() - began) * 1000))
-        return FAILED if added.failed else 0
-
-    after = "added documents stay; the same command continues with the rest"
-    return execute(partial(stoppable, work, report, after), report, debug=debug)
 
 
 @command.command("list", short_help="Show the collections, or the documents in some.")
@@ -334,36 +223,6 @@ def search(anything: tuple[str, ...]) -> int:
     raise click.UsageError(
         "`groundhook search kb QUERY` searches knowledge bases; --collection names one"
     )
-
-
-def unread(names: Sequence[str]) -> Iterator[str]:
-    """Yield the note about fields of documents that the collection does not declare."""
-    if names:
-        shown = ", ".join(repr(name) for name in names)
-        yield (
-            f"not kept, since no field declares them: {shown} (declare under `fields` the ones to"
-            " filter by or show)"
-        )
-
-
-def summary(added: Added, ms: float) -> str:
-    """Return `Added 3 documents to docs (41 chunks), 2 replaced, 1 failed in 1.2s.`"""
-    counts = added.counts
-    parts = [
-        f"Added {documents(counts.get('added', 0))} to {added.collection}"
-        f" ({kb_move.chunks(added.chunks)})"
-    ]
-    outcomes = ("replaced", "unchanged", "removed", "failed")
-    parts += [f"{counts[outcome]} {outcome}" for outcome in outcomes if counts.get(outcome)]
-    if added.skipped:
-        named = ", ".join(map(shortened, added.unread)) + (
-            ", …" if added.skipped > len(added.unread) else ""
-        )
-        parts.append(f"{added.skipped} skipped (of a kind that cannot be read: {named})")
-    known = language(added.language)
-    sure = _SURE[added.curve].format(added.collection)
-    analysed = f" It is analysed as {known.name.capitalize()}; {sure}." if known else ""
-    return f"{', '.join(parts)} in {duration(ms)}.{analysed}"
 
 
 def documents(number: int) -> str:

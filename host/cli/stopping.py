@@ -1,5 +1,5 @@
-"""Handles Ctrl-C during long work: acknowledges it at once, and ends with a message about what was
-kept."""
+"""Handles Ctrl-C: during long work it is acknowledged at once, and the command ends with a message
+about what was kept; a command that goes on until then just ends."""
 
 from __future__ import annotations
 
@@ -34,6 +34,14 @@ async def stoppable(work: Work, report: Report, after: str) -> int:
         report.failed(Failed(code="interrupted", message=f"interrupted; {after}"))
         return INTERRUPTED
     return code
+
+
+async def cancel_on_signals(scope: anyio.CancelScope, *wanted: signal.Signals) -> None:
+    """Cancel `scope` on the first of the signals: the end of a command that goes on until then."""
+    with anyio.open_signal_receiver(*wanted) as signals:
+        async for _ in signals:
+            scope.cancel()
+            return
 
 
 async def _cancel_on_interrupt(
