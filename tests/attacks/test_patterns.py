@@ -56,6 +56,9 @@ MADE_OF: dict[str, dict[str, Any]] = {
         "digits": r"\d{1,3}(?:,\d{3}){1,12}\.\d{1,2}(?!\d)|\d{1,3}(?:\.\d{3}){0,12}\.000|\d+(?:,\d+)?"
     },
     "handlers.kb.ingest.chunk": {"pattern": "x"},
+    "handlers.kb.ranking.asked": {
+        "line": r"what is (?P<property>(?:[\w-]{1,40} ){0,3}[\w-]{1,40}) (?:of|for|in)\b"
+    },
     "handlers.kb.ranking.names": {"word": "Groundhook", "name": "Groundhook"},
     "core.language.sentences": {"words": "januar|februar|märz"},
     "core.language.scripts": {"letters": "a-z"},

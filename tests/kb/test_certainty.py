@@ -78,6 +78,25 @@ def test_a_word_of_many_passages_tells_nothing() -> None:
     assert judged("invoices for customers", common=above).z == judged("", common=above).z
 
 
+@pytest.mark.parametrize(
+    ("question", "certainty"),
+    [
+        ("What is the price of invoices?", "partial"),
+        ("What is the reminder's price?", "partial"),
+        ("Who is the author of the letter?", "partial"),
+        ("Are invoices sent to Atlantis?", "partial"),
+        ("What is the month of invoices?", "sure"),
+        ("What is the name of the customer?", "sure"),
+        ("Are invoices sent by letter?", "sure"),
+        ("How are invoices sent?", "sure"),
+    ],
+)
+def test_a_passage_without_the_property_that_is_asked_is_not_sure(
+    question: str, certainty: str
+) -> None:
+    assert judged(question, 0.98, 0.02).certainty == certainty
+
+
 def test_names_and_codes_that_no_passage_has_are_named_and_no_common_words() -> None:
     asked = "Does the invoice of Quetzalcoatl carry the code ZX-81 or a whale?"
     assert judged(asked).unread == ("Quetzalcoatl", "ZX-81")

@@ -6,7 +6,8 @@ search has anyway. Pure, with one set of weights for all languages and embedding
 
 `best` is the most similar of the first three passages, `share` that of the question's words that
 the first passage has, each weighed by its rarity; across languages, where words cannot match, 2.5
-stands for it. `bench/certainty.py` measures the results; docs/retrieval.md has them, and what a
+stands for it. A passage without the word that the question asks for (`ranking.asked`) is never
+sure. `bench/certainty.py` measures the results; docs/retrieval.md has them, and what a
 search cannot know of itself.
 """
 
@@ -24,6 +25,7 @@ from groundhook.core.language.terms import spelt_like
 from groundhook.core.types.search import Certainty
 from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
 from groundhook.handlers.kb.language import language_of, language_of_question
+from groundhook.handlers.kb.ranking.asked import decisive
 from groundhook.handlers.kb.ranking.fusion import Rarity, inverse_frequency
 from groundhook.handlers.kb.store.port import SearchEvidence
 
@@ -31,6 +33,7 @@ P = TypeVar("P", bound=Hashable)
 
 START, NEAR, MOST_LEAD, WORDS, ACROSS = -3.2, 0.6, 4.2, 2.9, 2.5
 SURE, NONE = 1.5, -0.9
+UNSAID = 1.4  # z of a passage that would be sure, and lacks the word that the question asks for
 _COMMON = 0.2  # a word of more than this share of the passages tells nothing
 _FIRST, _LEAD = 3, 10  # the passages that are compared
 UNRELATED = 0.08  # similarity of the nearest passage to questions that nothing answers
@@ -94,7 +97,21 @@ def judge(
     else:
         whole = math.fsum(word.weight for word in words)
         z += WORDS * math.fsum(word.weight for word in words if word.held) / (whole or 1.0)
+        if z > UNSAID and not _says_what_is_asked(text, words, first, analysed):
+            z = UNSAID
     return Judgement(z, tuple(dict.fromkeys(word.typed for word in words if word.unread)))
+
+
+def _says_what_is_asked(question: str, words: Sequence[_Word], first: First, analysed: str) -> bool:
+    """Return whether the passage has the word without which it cannot answer."""
+    rarity: dict[str, float] = {}
+    for word in words:
+        rarity[word.typed] = max(rarity.get(word.typed, 0.0), word.weight)
+    asked = language_of_question(question) or analysed
+    telling = {word: weight for word, weight in rarity.items() if weight}
+    needed = decisive(question, asked, telling)
+    held = any(word.held for word in words if word.typed == needed)
+    return not needed or held or _Passage(first.whole, frozenset()).has_alike(needed)
 
 
 def _logit(similarity: float) -> float:

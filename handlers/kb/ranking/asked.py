@@ -1,0 +1,39 @@
+"""The word of a question that a passage must have to answer it: the property that is asked of a
+named thing ("what is the default *port* of MariaDB"), or what a question for yes or no is about
+("does psutil run on *Android*"). A near passage has all other words of such a question and does not
+say it. Pure; only languages whose file has `asks property` and `asks whether` are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from groundhook.core.language.catalogue import language
+
+_LONGEST = 200  # characters of a question: a longer one is not of these kinds
+
+
+def decisive(question: str, spoken: str, rarity: Mapping[str, float]) -> str:
+    """Return the word as typed, of those that have a `rarity`; "" if the question is of neither
+    kind, or no word of it tells."""
+    known = language(spoken or "-")
+    text = question.strip()
+    if known is None or len(text) > _LONGEST:
+        return ""
+    if text.partition(" ")[0].lower() in known.words("asks whether"):
+        return max(rarity, key=lambda word: rarity[word], default="")
+    for pattern in _properties(spoken):
+        if found := pattern.match(text):
+            head = found["property"].split()[-1]
+            vague = head.lower() in known.words("vague properties")
+            return head if head in rarity and not vague else ""
+    return ""
+
+
+@lru_cache(maxsize=64)
+def _properties(spoken: str) -> tuple[re.Pattern[str], ...]:
+    known = language(spoken)
+    lines = known.lines("asks property") if known else ()
+    return tuple(re.compile(rf"\W{{0,9}}{line}", re.I) for line in lines)
