@@ -34,6 +34,7 @@ from groundhook.host.llm.shape import LEVEL, shape
 MOST_PASSAGES = 3
 MOST_PASSAGES_UNSURE = 2  # when they are only near
 LEAST_OF_BEST = 0.6  # a passage needs at least this share of the best score
+CARRIES = 0.75  # share of the best passage's words of the question that another document needs
 AROUND = 0.5  # weight of a term that is only in the heading, title or names of columns
 AROUND_CODE = 0.9  # the same for code, whose heading says what it does
 OF_ITEM = 0.5
@@ -95,11 +96,34 @@ def choose(
     ]
     most = max(len(parts), MOST_PASSAGES if direct else MOST_PASSAGES_UNSURE)
     chosen: list[Quote] = []
+    bodies = [candidate.terms for candidate in found]
     for part, scores in zip(parts, every, strict=True):
         _add(chosen, len(chosen) + 1, 0.0, part, scores, found)
     for part, scores in zip(parts, every, strict=True):
         _add(chosen, most, LEAST_OF_BEST * max(scores.values(), default=0.0), part, scores, found)
-    return chosen
+    if not direct or len(parts) > 1:
+        return chosen
+    shares = [
+        _share(quote, parts[0], _rarity(parts[0].wanted, bodies), references) for quote in chosen
+    ]
+    documents = [_document(references[quote.item]) for quote in chosen]
+    return [
+        quote
+        for quote, share, document in zip(chosen, shares, documents, strict=True)
+        if document == documents[0] or share >= CARRIES * shares[0]
+    ]
+
+
+def _document(item: Item) -> str:
+    return item.document_id or item.url or item.title
+
+
+def _share(
+    quote: Quote, part: QuestionPart, rarity: Mapping[str, float], references: Sequence[Item]
+) -> float:
+    """Return how much of the question's words a quotation and the headings above it have."""
+    above = f"{references[quote.item].title} {quote.opens.heading} {quote.closes.heading}"
+    return sum(rarity[term] for term in part.wanted.intersection(terms(f"{above} {quote.whole}")))
 
 
 def _add(

@@ -69,6 +69,8 @@ def test_links_by_labels_have_their_addresses_and_definitions_are_no_text() -> N
         ("# Loguru\n\n## Install\n", "readme.md", "Loguru"),
         ("# Install\n\n# Usage\n", "readme.md", "Install"),
         ("# Install\n\n# Usage\n", "loguru.md", "loguru"),
+        ("# qs [![Badge](a.svg)](b)\n\n## Use\n", "qs.md", "qs"),
+        ("# ![Logo](a.svg)\n\n## Use\n", "qs.md", "Logo"),
         ("# The Loguru library\n\n# Usage\n", "loguru.md", "The Loguru library"),
     ],
 )

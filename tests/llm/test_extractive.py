@@ -473,6 +473,19 @@ async def test_an_entry_that_announces_entries_is_quoted_with_these() -> None:
     assert "- Supported formats:\n  - FLAC\n  - Opus\n- No dependencies #ref:a1b2" in text
 
 
+async def test_a_sure_answer_quotes_no_document_that_lacks_what_is_asked() -> None:
+    tqdm = item("a1b2", "A coloured bar shows the progress of a loop and guesses its end.", "tqdm")
+    trees = "Oaks are old. Elms are tall. Firs are green. Limes are sweet."
+    other = item("c3d4", f"A bar shows the progress of water through sand. {trees}", "Filters")
+    question = "What shows progress by a coloured bar?"
+    assert "Filters" not in await answer(question, [tqdm, other], "sure")
+    assert "Filters" in await answer(question, [tqdm, other], "partial")
+    both = item(
+        "c3d4", f"Rich shows progress of downloads and copies by a coloured bar. {trees}", "Rich"
+    )
+    assert "Rich" in await answer(question, [tqdm, both], "sure")
+
+
 async def test_the_rest_of_a_sentence_is_quoted_with_its_beginning() -> None:
     page = "Triggers run by the script as\n\n   postinst triggered\n\nby passing a list of names."
     text = await answer("By passing what?", [item("a1b2", page)])

@@ -172,6 +172,9 @@ def _comments(token: Token) -> Iterator[str]:
 
 
 def _plain_text(inline: Token) -> str:
-    """Return the text of a heading without its markup."""
-    parts = [" " if child.type == "softbreak" else child.content for child in inline.children or ()]
+    """Return the text of a heading without its markup, and without its pictures if it has words."""
+    children = inline.children or []
+    said = [child for child in children if child.type == "text" and child.content.strip()]
+    shown = [child for child in children if not said or child.type != "image"]
+    parts = [" " if child.type == "softbreak" else child.content for child in shown]
     return " ".join("".join(parts).split())
