@@ -253,4 +253,43 @@ def test_a_schema_without_end_is_said_to_have_none_at_any_depth_of_the_stack(key
         return beneath(depth - 1) if depth else schema_problem({keyword: {"$ref": "#"}})
 
     # The stack ends in code of the library that is not Python's at every few of these depths.
-    assert {beneath(depth) for depth in range(8)} == {"refers to itself without end"}
+    assert {beneath(depth) for depth in range(8)} == {"refers to itself without end: '#'"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reference"),
+    [
+        (
+            {"properties": {"x": {"items": {"$ref": "#/properties/x/items"}}}},
+            "#/properties/x/items",
+        ),
+        ({"items": {"$ref": "#/$defs/a~1b"}, "$defs": {"a/b": {"not": {"$ref": "#/items"}}}}, "#/"),
+        ({"items": {"anyOf": [{}, {"$ref": "#/items"}]}}, "#/items"),
+        (
+            {
+                "properties": {"x": {"$ref": "#"}},
+                "items": {"$ref": "#/%24defs/t"},
+                "$defs": {"t": {}},
+            },
+            "",
+        ),
+        ({"items": {"allOf": [{"$ref": "#/items/allOf/0"}]}}, "#/items/allOf/0"),
+        ({"items": {"$ref": "#/items/allOf/7"}}, ""),
+    ],
+)
+def test_a_schema_without_end_is_found_where_no_value_has_led(
+    schema: dict[str, Any], reference: str
+) -> None:
+    said = f"refers to itself without end: '{reference}" if reference else ""
+    assert schema_problem(schema).startswith(said)
+    assert bool(schema_problem(schema)) == bool(reference)
+
+
+def test_a_large_schema_of_references_is_looked_through_in_linear_time() -> None:
+    many: dict[str, Any] = {
+        f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(200)
+    }
+    assert schema_problem({"items": {"$ref": "#/$defs/d0"}, "$defs": many}) == ""
+    many["d200"] = {"$ref": "#/$defs/d0"}
+    endless = schema_problem({"items": {"$ref": "#/$defs/d0"}, "$defs": many})
+    assert endless.startswith("refers to itself without end: '#/$defs/d")

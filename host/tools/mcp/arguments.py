@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
@@ -82,7 +83,7 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
         with _limited_time():
             list(_first(validator.iter_errors({})))
     except RecursionError:
-        return "refers to itself without end"
+        return _without_end(_endless_reference(schema))
     except TooLong:
         return "takes too long to check"
     except (Unresolvable, ArithmeticError):
@@ -93,7 +94,71 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
         ref = part.get("$ref")
         if isinstance(ref, str) and ref.partition("#")[0] not in {"", *known}:
             return f"refers to another document, which is not read: {ref[:MAX_PROBLEM_CHARS]!r}"
+    endless = _endless_reference(schema)  # also in a part that the empty object does not reach
+    return _without_end(endless) if endless else ""
+
+
+def _without_end(reference: str) -> str:
+    place = f": {reference[:MAX_PROBLEM_CHARS]!r}" if reference else ""
+    return f"refers to itself without end{place}"
+
+
+def _endless_reference(schema: Mapping[str, Any]) -> str:
+    """Return a reference that leads back to itself by parts of a schema that hold for the same
+    value, so that no check of it ends; "" if there is none, or a part is a document of its own."""
+    parts = list(_objects(schema))
+    if any(isinstance(part.get("$id"), str) for part in parts[1:]):
+        return ""
+    done: set[int] = set()
+    for part in parts:
+        # The parts on the way, each with the reference that led to it ("": none) and what is left.
+        way = {id(part): ("", _held_together(schema, part))}
+        while way:
+            last, (_, left) = next(reversed(way.items()))
+            ref, following = next(left, ("", None))
+            if following is None:
+                done.add(last)
+                del way[last]
+            elif id(following) in way:
+                begun = list(way).index(id(following)) + 1
+                led = [entered for entered, _ in way.values()][begun:]
+                return next(filter(None, [*led, ref]))  # without a reference there is no way back
+            elif id(following) not in done:
+                way[id(following)] = (ref, _held_together(schema, following))
     return ""
+
+
+def _held_together(
+    schema: Mapping[str, Any], part: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the parts that hold for the same value as a part, each with its reference or ""."""
+    ref = part.get("$ref")
+    if isinstance(ref, str) and isinstance(target := _target(schema, ref), Mapping):
+        yield ref, target
+    found: list[Any] = [part.get(key) for key in ("not", "if", "then", "else")]
+    for key in ("allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies"):
+        listed = part.get(key)
+        if isinstance(listed, Mapping):
+            found += listed.values()
+        elif isinstance(listed, list):
+            found += listed
+    yield from (("", each) for each in found if isinstance(each, Mapping))
+
+
+def _target(schema: Any, ref: str) -> Any:
+    """Return what a reference within a document names (a JSON pointer), or None."""
+    head, *steps = unquote(ref).split("/")
+    if head != "#":
+        return None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, Mapping):
+            schema = schema.get(name)
+        elif isinstance(schema, list) and name.isdecimal() and len(name) < 7:
+            schema = schema[int(name)] if int(name) < len(schema) else None
+        else:
+            return None
+    return schema
 
 
 def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
