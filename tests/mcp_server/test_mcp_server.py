@@ -238,6 +238,22 @@ async def test_a_whole_turn_answers_with_numbers_and_reports_its_searches(host: 
     assert names_of_links[0].startswith("[1] ")
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_is_told_what_the_server_holds_and_how_to_cite(
+    host: Host, mode: Literal["auto", "legacy"]
+) -> None:
+    async with client(host, mode=mode) as connected:
+        told = connected.instructions or ""
+    assert "`ask` puts a question to an assistant" in told
+    assert "`fetch` reads one" in told
+    assert "- tea: Tea." in told
+    assert "collections: notes" in told
+    async with client(host, assistant="tea", connector=False, mode=mode) as connected:
+        told = connected.instructions or ""
+    assert "fetch" not in told
+    assert "collections" not in told
+
+
 async def test_progress_of_a_tool_is_reported_while_it_works(host: Host) -> None:
     RECEIVED.append(anyio.Event())
     seen: list[tuple[float, float | None, str | None]] = []

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -106,7 +106,7 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
         content = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[content])
 
-    return Server(
+    server: Server[Any] = Server(
         "groundhook",
         version=version("groundhook"),
         on_list_tools=_without_causes(list_tools),
@@ -115,6 +115,24 @@ def mcp_server(tools: McpTools, caller_of: CallerOf) -> Server[Any]:
         on_list_resource_templates=_without_causes(list_templates),
         on_read_resource=_without_causes(read_resource),
     )
+    server.middleware.append(_instructing(tools, caller_of))
+    return server
+
+
+def _instructing(tools: McpTools, caller_of: CallerOf) -> ServerMiddleware[Any]:
+    """Return what adds the instructions for a caller to the answer that describes the server."""
+
+    async def instruct(ctx: Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if ctx.method not in ("initialize", "server/discover") or not isinstance(result, dict):
+            return result
+        try:
+            return {**result, "instructions": tools.instructions(caller_of(ctx))}
+        except Exception:
+            log.exception("an MCP client got no instructions: a bug in Groundhook")
+            return result
+
+    return instruct
 
 
 async def _call(

@@ -59,6 +59,17 @@ DESCRIPTIONS = {
     " document with its score.",
 }
 
+ASKING = (
+    "`ask` puts a question to an assistant, which searches the sources here and answers. [1], [2] …"
+    " in its answer are citations that were checked; the links behind it are those sources, with"
+    " the same numbers. Repeat a claim with its source, by title and address. When `grounded` is"
+    " not true the answer cites no source: say so."
+)
+READING = (
+    "`search` finds documents, records and pages, and `fetch` reads one of them whole, by its id."
+    " `search_documents` finds passages. Cite what you have read, by its title and `url`."
+)
+
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -88,6 +99,15 @@ class McpTools:
             *(tool for tool in self._own_tools(caller) if tool.name not in taken),
             *(_of_host(tool, name) for tool, name in listed),
         ]
+
+    def instructions(self, caller: McpCaller) -> str:
+        """Return what the server holds for the caller, and how a model asks and cites."""
+        lines = [ASKING, *([READING] if self.connector else [])]
+        if assistants := self._described(caller.assistants_of(self.host)):
+            lines.append(f"The assistants:{assistants}")
+        if self.connector and (collections := caller.collections(self.host)):
+            lines.append(f"The collections: {', '.join(collections)}"[:LONGEST_LIST])
+        return "\n\n".join(lines)
 
     async def call(
         self,
