@@ -4,7 +4,7 @@ JSON of a schema is checked and repaired once, and a text that ends the answer e
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,10 +23,12 @@ from groundhook.core.ports import (
     ToolDelta,
 )
 from groundhook.core.readers.json_in_text import extract_json_aside
+from groundhook.core.tokens import estimated_tokens
 from groundhook.core.types.contract import Contract
 from groundhook.core.types.turn import Message, Usage
 from groundhook.core.types.uses import JsonReply
 from groundhook.host.llm.deltas import answering
+from groundhook.host.turn.prompt.budget import prompt_tokens
 
 LONGEST_QUOTED = 4000  # characters of a wrong answer that the model reads again
 _JSON = "Answer with one JSON object and nothing else: no words before or after it, no code fence."
@@ -42,6 +44,16 @@ def check_choice(contract: Contract, calls: Sequence[Mapping[str, Any]]) -> None
     raise ContractBroken(
         "tool_choice: the model called no tool", hint="try another model, or `auto`"
     )
+
+
+def check_names(contract: Contract, own: Iterable[Mapping[str, Any]]) -> None:
+    """Raise ContractBroken if a tool of the client has the name of one of the assistant's `own`: a
+    call would not say which of them is meant."""
+    if taken := sorted(contract.names & {tool["function"]["name"] for tool in own}):
+        raise ContractBroken(
+            f"tools: the assistant has a tool of its own with the name {taken[0]!r}",
+            hint="give the client's tool another name",
+        )
 
 
 def keeping(connector: Connector, contract: Contract) -> Connector:
@@ -75,19 +87,25 @@ async def _read(text: str, reply: JsonReply | Literal["json"]) -> tuple[Any, str
 
 @dataclass(frozen=True)
 class _Stopping:
-    """Ends an answer before the first of some texts, also where the endpoint goes on behind it."""
+    """Ends an answer before the first of some texts, also where the endpoint goes on behind it. Of
+    an answer that it leaves, whose endpoint has not counted yet, the tokens are estimated."""
 
     connector: Connector
     stop: Sequence[str]
 
     @asynccontextmanager
     async def stream(self, call: ModelCall, /) -> AsyncIterator[AsyncIterator[Delta]]:
-        async with answering(self.connector, call) as deltas, aclosing(self._cut(deltas)) as cut:
+        async with (
+            answering(self.connector, call) as deltas,
+            aclosing(self._cut(call, deltas)) as cut,
+        ):
             yield cut
 
-    async def _cut(self, deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta]:
-        held, longest = "", max(map(len, self.stop))
+    async def _cut(self, call: ModelCall, deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta]:
+        held, longest, text = "", max(map(len, self.stop)), ""
         async for delta in deltas:
+            if isinstance(delta, TextDelta | ReasoningDelta):
+                text += delta.text
             if not isinstance(delta, TextDelta):
                 if isinstance(delta, Finished) and held:
                     yield TextDelta(held)
@@ -98,7 +116,7 @@ class _Stopping:
             if found:
                 if held[: min(found)]:
                     yield TextDelta(held[: min(found)])
-                yield Finished("stop")
+                yield Finished("stop", usage=_estimated(call, text))
                 return
             ready = len(held) - (longest - 1)  # the rest may be the beginning of such a text
             if ready > 0:
@@ -177,6 +195,12 @@ def _problem(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     from groundhook.host.tools.mcp.arguments import problems_of, validator_of
 
     return "; ".join(problems_of(value, validator_of(schema)))
+
+
+def _estimated(call: ModelCall, text: str) -> Usage:
+    tools = estimated_tokens(json.dumps([*call.tools], default=str)) if call.tools else 0
+    prompt, answer = prompt_tokens(call.messages) + tools, estimated_tokens(text)
+    return Usage(prompt_tokens=prompt, completion_tokens=answer, total_tokens=prompt + answer)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

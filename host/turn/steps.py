@@ -53,7 +53,7 @@ from groundhook.host.llm.fallback import Fallback
 from groundhook.host.search.merge import Pool
 from groundhook.host.tools.toolbox import Toolbox
 from groundhook.host.turn.content import user_data
-from groundhook.host.turn.contract import check_choice, held_to, keeping
+from groundhook.host.turn.contract import check_choice, check_names, held_to, keeping
 from groundhook.host.turn.prompt.budget import prompt_tokens
 from groundhook.host.turn.prompt.composing import (
     Compose,
@@ -190,6 +190,7 @@ async def _prepare_tools(run: AssistantRun) -> Tooling:
     fence, kept = run.runtime.randomness.token(8), run.request.conversation
     toolbox = await tools_of(run)
     await _check_confirm(run, toolbox)
+    check_names(run.request.contract, toolbox.schemas())
     return Tooling(
         toolbox=toolbox,
         scope_of=scopes_of(run),
@@ -390,8 +391,7 @@ async def _stream_answer(
     arrived before is sent and kept."""
     options, contract = run.settings.options, run.request.contract
     toolbox = tooling.toolbox
-    # A client's tool replaces one of the assistant that has its name.
-    own = [tool for tool in toolbox.schemas() if tool["function"]["name"] not in contract.names]
+    own = toolbox.schemas()
     # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
     # a schema together with tools.
     plain = run.package.hook is None and not own and not contract.tools

@@ -36,7 +36,7 @@ from groundhook.host.output.dialects.fold import ClientMessage, Fold, run, steps
 from groundhook.host.output.dialects.literal import without_citations
 from groundhook.host.output.dialects.native import Answer, Whole
 from groundhook.host.output.dialects.openai_chat import DONE, OpenAIChat, completion
-from groundhook.host.output.dialects.openwebui import answer_task, task_of
+from groundhook.host.output.dialects.openwebui import answer_task, task_named, task_of
 from groundhook.host.output.dialects.places import address
 from groundhook.host.output.dialects.responses import Responses
 from groundhook.host.output.dialects.ui_stream import UIStream
@@ -283,7 +283,7 @@ def test_only_http_addresses_leave_the_server(item: Item, written: str) -> None:
     ],
 )
 def test_a_task_is_told_from_a_question(text: str, header: str, task: str | None) -> None:
-    assert task_of(text, header) == task
+    assert (task_named(header) if header else task_of([text], sure=True)) == task
 
 
 def test_a_title_is_the_first_words_of_the_first_question() -> None:

@@ -133,6 +133,33 @@ def test_a_text_ends_the_answer_whatever_the_model_does(asking: Any, stop: Any) 
         answer = client.chat.completions.create(model="plain", messages=QUESTION, stop=stop)
     assert answer.choices[0].message.content == "Two minutes. "
     assert answer.choices[0].finish_reason == "stop"
+    assert answer.usage is not None
+    assert answer.usage.prompt_tokens > 0
+    assert answer.usage.completion_tokens > 3
+
+
+def test_a_tool_with_the_name_of_one_of_the_assistant_is_refused(serve: Serve) -> None:
+    files = {
+        "connectors/script.conn.yao": script({"text": "No.", "times": 0}),
+        "mcps/teas.mcp.yao": json.dumps(
+            {"transport": "process", "label": "Teas", "tools": {"one": "models.tea.Find"}}
+        ),
+        "assistants/plain/package.yao": json.dumps(
+            {"name": "Plain", "connector": "script", "mcp": {"servers": ["teas"]}}
+        ),
+    }
+    mine: Any = {**WEATHER, "function": {**WEATHER["function"], "name": "teas__one"}}
+    with (
+        serve(files) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER, max_retries=0) as client,
+    ):
+        asked: Any = {"model": "plain", "messages": QUESTION}
+        with pytest.raises(openai.UnprocessableEntityError, match=r"tools: .*'teas__one'"):
+            client.chat.completions.create(**asked, tools=[mine])
+        with pytest.raises(openai.APIError, match=r"tools: .*'teas__one'"):
+            list(client.chat.completions.create(**asked, tools=[mine], stream=True))
+        answer = client.chat.completions.create(**asked, tools=[WEATHER])
+    assert answer.choices[0].message.content == "No."
 
 
 CALLED = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function"}]}
@@ -149,6 +176,12 @@ WHOLE = {**CALLED, "tool_calls": [{"id": "c1", "function": {"name": "weather", "
         ({"tools": [WEATHER], "tool_choice": {"function": {"name": "x"}}}, "tool_choice"),
         ({"tools": [WEATHER] * 200}, "tools"),
         ({"response_format": {"type": "grammar"}}, "response_format.type"),
+        ({"n": 0}, "n"),
+        ({"n": 2}, "n"),
+        ({"modalities": ["text", "audio"], "audio": {"voice": "x"}}, "modalities"),
+        ({"audio": {"voice": "x"}}, "audio"),
+        ({"functions": [WEATHER["function"]]}, "functions"),
+        ({"function_call": {"name": "weather"}}, "function_call"),
         ({"messages": [*QUESTION, WHOLE]}, "messages[1].tool_calls[0]"),
         ({"messages": [*QUESTION, CALLED]}, "messages[1].tool_calls[0]"),
         (
@@ -171,7 +204,11 @@ def test_what_cannot_be_kept_is_refused_with_its_path(
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ({"$ref": "#"}, "refers to itself without end"),
+        ({"$ref": "#"}, "refers to itself without end: '#'"),
+        (
+            {"properties": {"x": {"items": {"$ref": "#/properties/x/items"}}}},
+            "json_schema.schema: refers to itself without end: '#/properties/x/items'",
+        ),
         ({"$ref": "https://evil.example/schema"}, "refers to another document"),
         ({"type": "nonsense"}, "not a valid JSON Schema"),
         ({"type": "object", "description": "x" * 40_000}, "at most 32 kB"),

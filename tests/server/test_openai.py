@@ -300,12 +300,44 @@ def test_browsers_may_send_the_headers_of_openais_and_mcps_clients(serve: Serve)
     assert refused.status_code == 400
 
 
-def test_a_task_is_recognised_by_its_prompt_on_any_connection(served: Served) -> None:
-    text = "### Task:\nGenerate a title.\n<chat_history>\nUSER: Which teas?\n</chat_history>\n"
-    text += '{ "title": "…" }'
-    body = {"model": "tea", "messages": [{"role": "user", "content": text}]}
-    with served.client() as client:
+CHAT = "<chat_history>\nUSER: Which teas?\n</chat_history>\n"
+EMOJI = "Your task is to reflect the speaker's likely facial expression through a fitting emoji."
+MERGE = "You have been provided with a set of responses from various models to the latest user"
+TOOLS = 'Available Tools: []\n\nReturn only JSON with a "tool_calls" array.'
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("before", "text", "answer"),
+    [
+        ("", f'### Task:\nA title.\n{CHAT}{{ "title": "…" }}', '{"title": "Which teas?"}'),
+        ("Be kind.", f'### Task:\nTags.\n{CHAT}{{ "tags": [] }}', '{"tags": []}'),
+        ("", f"{EMOJI}\n\nMessage: ```hi```", ""),
+        ("", f'{MERGE} query: "x"', "Answers of several models are not merged here."),
+        (TOOLS, "Query: which teas?", '{"tool_calls": []}'),
+    ],
+)
+def test_a_task_is_recognised_by_its_prompts_on_any_connection(
+    one_process: Served, before: str, text: str, answer: str, *, stream: bool
+) -> None:
+    system = [{"role": "system", "content": before}] if before else []
+    messages = [*system, {"role": "user", "content": text}]
+    body = {"model": "tea", "messages": messages, "stream": stream}
+    with one_process.client() as client:
         answered = client.post("/v1/chat/completions", json=body)
-    assert json.loads(answered.json()["choices"][0]["message"]["content"]) == {
-        "title": "Which teas?"
-    }
+    assert "x-groundhook-turn" not in answered.headers
+    if stream:
+        [chunk] = chunks(answered)
+        assert chunk["choices"][0]["delta"]["content"] == answer
+    else:
+        assert answered.json()["choices"][0]["message"]["content"] == answer
+
+
+@pytest.mark.parametrize("before", [[], [{"role": "assistant", "content": "Hello."}]])
+def test_a_question_that_begins_like_a_task_is_a_question(
+    one_process: Served, before: list[dict[str, str]]
+) -> None:
+    question = {"role": "user", "content": "### Task: all teas"}
+    body = {"model": "tea", "messages": [*before, question], "stream": True}
+    with one_process.client(**{"x-openwebui-chat-id": "c1"}) as client:
+        assert "x-groundhook-turn" in client.post("/v1/chat/completions", json=body).headers

@@ -247,6 +247,8 @@ def test_the_chat_of_a_cancelled_response_is_free(serve: Serve) -> None:
             "input[0]",
         ),
         ({"background": True}, "background"),
+        ({"conversation": "conv_1"}, "conversation"),
+        ({"prompt": {"id": "pmpt_1"}}, "prompt"),
         ({"text": {"format": {"type": "json_schema", "schema": {"$ref": "#"}}}}, None),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"input": [{}]}, None),

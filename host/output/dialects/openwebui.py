@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,11 +22,16 @@ from groundhook.core.types.events import (
 from groundhook.core.types.search import PLACES, Item
 
 _TASK = "### Task:"
+# The prompts of tasks that begin with something else.
+_EMOJI = "Your task is to reflect the speaker's likely facial expression"
+_MERGE = "You have been provided with a set of responses from various models"
+_TOOLS = "Available Tools:"
 _ATTACHED = ("<attached_files>\n", "\n</attached_files>\n\n")
 _FIRST_QUESTION = re.compile(r"^[^\S\n]*+USER:\s*+(\S.*)$", re.MULTILINE)
 LONGEST_TITLE = 60
 
-Task = Literal["title", "tags", "follow_ups", "queries", "other"]
+Task = Literal["title", "tags", "follow_ups", "queries", "tools", "merge", "other"]
+NOT_MERGED = "Answers of several models are not merged here."
 
 
 @dataclass(frozen=True)
@@ -103,45 +109,59 @@ def without_attached(text: str) -> str:
     return question.lstrip() if end else text
 
 
-def task_of(text: str, header: str) -> Task | None:
-    """Return which task a request is, by the header of its connection or its only message; None
-    for a question."""
-    # Without the header, which a connection may send, only the prompt's first line tells.
-    if not header and not is_task(text):
+def task_named(name: str) -> Task:
+    """Return the task that a header of its connection names, `{{TASK}}`."""
+    names: Mapping[str, Task] = {
+        "title_generation": "title",
+        "tags_generation": "tags",
+        "follow_up_generation": "follow_ups",
+        "query_generation": "queries",
+        "function_calling": "tools",
+        "moa_response_generation": "merge",
+    }
+    return next((task for key, task in names.items() if key in name.lower()), "other")
+
+
+def task_of(prompts: Sequence[str], *, sure: bool) -> Task | None:
+    """Return which task a request is by its prompts, of the role `system` and the user's behind
+    them; None for a question. `sure`: they are those of Open WebUI, so the first line tells."""
+    *instructions, text = (prompt.lstrip() for prompt in prompts)
+    if any(each.startswith(_TOOLS) and '"tool_calls"' in each for each in instructions):
+        return "tools"
+    if text.startswith(_MERGE):
+        return "merge"
+    if text.startswith(_EMOJI):
+        return "other"
+    if not text.startswith(_TASK) or not (sure or _quotes_chat(text)):
         return None
     # The examples of a task's output are at its end: `{ "title": "your title here" }`.
-    wanted = f"{header} {text if not header else ''}".lower()
-    names: tuple[tuple[str, Task], ...] = (
-        ("follow_up", "follow_ups"),
-        ('"tags"', "tags"),
-        ("tags_generation", "tags"),
-        ('"title"', "title"),
-        ("title_generation", "title"),
-        ('"queries"', "queries"),
-        ("query_generation", "queries"),
-    )
-    return next((task for name, task in names if name in wanted), "other")
+    wanted = text.lower()
+    keys: Mapping[str, Task] = {
+        "follow_up": "follow_ups",
+        '"tags"': "tags",
+        '"title"': "title",
+        '"queries"': "queries",
+    }
+    return next((task for key, task in keys.items() if key in wanted), "other")
 
 
-def is_task(text: str) -> bool:
-    """Return whether a text begins as the prompts of tasks do."""
-    return text.lstrip().startswith(_TASK)
-
-
-def quotes_chat(text: str) -> bool:
-    """Return whether a text is the prompt of a task that quotes a conversation, as no person writes
-    it."""
-    return is_task(text) and "<chat_history>" in text and "</chat_history>" in text
+def _quotes_chat(text: str) -> bool:
+    """Return whether a prompt quotes a conversation, as no person writes it."""
+    return "<chat_history>" in text and "</chat_history>" in text
 
 
 def answer_task(task: Task, text: str, assistant: str) -> str:
     """Return an answer to a task that costs nothing: a title of the first question's words, and
-    empty lists."""
+    empty lists; no emoji, and no merged answer."""
     match task:
         case "title":
             return json.dumps({"title": _title(text) or assistant}, ensure_ascii=False)
         case "tags" | "follow_ups" | "queries":
             return json.dumps({task: []})
+        case "tools":
+            return json.dumps({"tool_calls": []})
+        case "merge":
+            return NOT_MERGED
         case "other":
             return ""
 

@@ -21,7 +21,7 @@ from groundhook.core.types.turn import Message, TurnOptions, connector_ids
 from groundhook.host.config.package import Package
 from groundhook.host.config.tree import PACKAGES
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
-from groundhook.host.output.dialects.openwebui import answer_task, quotes_chat, task_of
+from groundhook.host.output.dialects.openwebui import Task, answer_task, task_named, task_of
 from groundhook.host.server import request_body
 from groundhook.host.server.api.contract import read_contract
 from groundhook.host.server.api.conversation import ReadConversation
@@ -37,6 +37,7 @@ from groundhook.host.server.turns.sse import SSE, FoldWriter, folded
 IGNORED = "x-groundhook-ignored"
 CERTAINTY = "x-groundhook-certainty"
 LONGEST_HEADER = 1000
+SYSTEM = ("system", "developer")
 
 
 class StreamOptions(Value):
@@ -77,6 +78,10 @@ class ChatRequest(Value):
     safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
     metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
     n: int | None = Field(default=1, description="Only 1")
+    modalities: Few[tuple[Any, ...]] | None = Field(default=None, description='Only `["text"]`')
+    audio: Any = Field(default=None, description="Refused: answers are text")
+    functions: Any = Field(default=None, description="Refused: `tools` are the form of today")
+    function_call: Any = Field(default=None, description="Refused: as `functions`")
     stop: Any = Field(default=None, description="Texts that end the answer, at most 16")
     response_format: Any = Field(
         default=None,
@@ -145,8 +150,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     """Run a turn as a chat completion."""
     settings = call.serving.settings
     wanted, unknown = request_body.validate_body(ChatRequest, await call.json())
-    if (wanted.n or 1) > 1:
-        raise NotSupported("n: only one answer is given")
+    _refuse_other_forms(wanted)
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
     named = call.serving.assistant_for(caller, wanted.model)
@@ -166,7 +170,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     ignored = [*(key.path for key in unknown), *read.ignored]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
-    if (task := _task(call, wanted, messages)) is not None:
+    if (task := _task(call, wanted)) is not None:
         text = await _task_text(call, caller, task, messages, package.name)
         return _whole_task(wanted, text, headers)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
@@ -186,6 +190,18 @@ async def chat_completions(call: Call) -> ASGIApp:
     if wanted.stream:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
     return await _completion(call, running, fold, headers)
+
+
+def _refuse_other_forms(wanted: ChatRequest) -> None:
+    """Raise NotSupported for an answer of another form than one text."""
+    if wanted.n not in (None, 1):
+        raise NotSupported("n: one answer is given, no other number of them")
+    if wanted.audio is not None or any(each != "text" for each in wanted.modalities or ()):
+        raise NotSupported(f"{'modalities' if wanted.modalities else 'audio'}: answers are text")
+    if wanted.functions:
+        raise NotSupported("functions: not offered; send them as `tools`")
+    if wanted.function_call not in (None, "auto", "none"):
+        raise NotSupported("function_call: not offered; send `tools` and `tool_choice`")
 
 
 async def _completion(
@@ -264,20 +280,29 @@ def _hears(call: Call, assistant_id: str) -> bool:
     return False
 
 
-def _task(call: Call, wanted: ChatRequest, messages: Sequence[Message]) -> Any:
-    header = call.request.headers.get("x-groundhook-task", "")
-    if header:
-        return task_of(messages[-1].text, header)
-    if wanted.stream or len(messages) != 1:
+def _task(call: Call, wanted: ChatRequest) -> Task | None:
+    """Return which task of Open WebUI a request is, on any connection; None for a question."""
+    if header := call.request.headers.get("x-groundhook-task", ""):
+        return task_named(header)
+    *before, last = wanted.messages
+    if last.get("role") != "user" or any(each.get("role") not in SYSTEM for each in before):
         return None
-    # A connection without a header or a key of its own is recognised by the prompts of tasks.
-    if not _is_openwebui(call) and not quotes_chat(messages[0].text):
-        return None
-    return task_of(messages[0].text, "")
+    prompts = [str(_text_of(each) or "") for each in wanted.messages]
+    # Its questions are streamed, and a person may begin one like a task.
+    sure = _is_openwebui(call) and not wanted.stream
+    return task_of(prompts, sure=sure)
+
+
+def _text_of(message: Mapping[str, Any]) -> Any:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return content
+    texts = (part.get("text") for part in content if isinstance(part, Mapping))
+    return next((text for text in texts if text), "")
 
 
 async def _task_text(
-    call: Call, caller: Caller, task: Any, messages: Sequence[Message], name: str
+    call: Call, caller: Caller, task: Task, messages: Sequence[Message], name: str
 ) -> str:
     tasks = call.serving.settings.openai.tasks
     if tasks == "off":

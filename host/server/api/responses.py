@@ -72,6 +72,10 @@ class ResponseRequest(Value):
     user: str | None = Field(default=None, description="The user, for keys with `acts_for`")
     safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
     metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
+    conversation: Any = Field(
+        default=None, description="Refused: `previous_response_id` continues a response"
+    )
+    prompt: Any = Field(default=None, description="Refused: assistants have prompts of their own")
     text: dict[str, Any] | None = Field(
         default=None, description="`{format}`: `json_object`, or `json_schema` with a schema"
     )
@@ -99,8 +103,7 @@ class _Asked:
 async def create(call: Call) -> ASGIApp:
     """Run a turn as a response."""
     wanted, unknown = request_body.validate_body(ResponseRequest, await call.json())
-    if wanted.background:
-        raise NotSupported("background: a response begins at once; stream it or wait for it")
+    _refuse_other_forms(wanted)
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
     named = call.serving.assistant_for(caller, wanted.model)
@@ -123,6 +126,16 @@ async def create(call: Call) -> ASGIApp:
     return await _whole(call, running, fold, headers)
 
 
+def _refuse_other_forms(wanted: ResponseRequest) -> None:
+    """Raise NotSupported for what would make another response than the one that is given."""
+    if wanted.background:
+        raise NotSupported("background: a response begins at once; stream it or wait for it")
+    if wanted.conversation is not None:
+        raise NotSupported("conversation: not offered; previous_response_id continues a response")
+    if wanted.prompt is not None:
+        raise NotSupported("prompt: not offered; an assistant has prompts of its own")
+
+
 async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]:
     """Return a request as it is asked, and the paths of what is not read. Raises UsageError."""
     settings = call.serving.settings
@@ -134,17 +147,7 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
         form_path="text.format",
         function="",
     )
-    if not isinstance(wanted.input, str):
-        wanted = wanted.model_copy(update={"input": await _with_items(call, wanted.input)})
-    turn = None
-    said, items = as_messages(wanted.input)
-    if wanted.previous_response_id:
-        turn = await _previous(call, wanted.previous_response_id)
-        is_question = [each["role"] for each in said] == ["user"] and not contract.tools
-        if not turn.chat_id or not is_question:
-            history = await _history(call, turn)
-            said, turn = [*history, *said], None
-            items = [*([(PREVIOUS,)] * len(history)), *items]
+    said, items, turn = await _said(call, wanted, contract)
     given = said
     if wanted.instructions:
         given = [{"role": "system", "content": wanted.instructions}, *said]
@@ -160,7 +163,25 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
         chat_id=turn.chat_id if turn else "",
         previous=turn.answer_id if turn else "",
     )
-    return asked, read.ignored
+    tuned = [f"text.{key}" for key in wanted.text or () if key != "format"]
+    return asked, [*read.ignored, *tuned]
+
+
+async def _said(
+    call: Call, wanted: ResponseRequest, contract: Contract
+) -> tuple[list[dict[str, Any]], list[tuple[str, ...]], StoredTurn | None]:
+    """Return the messages of a request with those that it continues, the paths of the items of
+    which each is made, and the turn behind which the question is put in its chat, if it is."""
+    given = wanted.input
+    said, items = as_messages(given if isinstance(given, str) else await _with_items(call, given))
+    if not wanted.previous_response_id:
+        return said, items, None
+    turn = await _previous(call, wanted.previous_response_id)
+    is_question = [each["role"] for each in said] == ["user"] and not contract.tools
+    if turn.chat_id and is_question:
+        return said, items, turn
+    history = await _history(call, turn)
+    return [*history, *said], [*([(PREVIOUS,)] * len(history)), *items], None
 
 
 async def _with_items(call: Call, given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
