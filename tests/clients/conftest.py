@@ -12,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from groundhook.host.server.identity.keys import make_key
 from tests.server.conftest import Served, filled, serving, settings, write
 
 __all__ = ["filled"]
+
+# Of a client that shows no annotations: `groundhook keys add … --citations links`.
+LINKS = make_key()
 
 
 def _script(*entries: object) -> str:
@@ -53,7 +57,8 @@ def fresh(filled: Path) -> Iterator[Served]:
         app = shutil.copytree(filled, Path(folder) / "app")
         # Without a script: a server that ends while it compiles one hears of it too late.
         shutil.rmtree(app / "assistants/talks")
-        write(app, {**FILES, "agent/agent.yml": settings()})
+        keys = {"keys": [{"name": "links", "key": LINKS, "user": "links", "citations": "links"}]}
+        write(app, {**FILES, "agent/agent.yml": settings(auth=keys)})
         with serving(app) as server:
             yield server
 

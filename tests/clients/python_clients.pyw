@@ -1,5 +1,5 @@
-"""What a Python program does with a client: `python python_clients.pyw NAME ADDRESS KEY` prints what
-it saw as JSON. It runs in an environment of its own, with requirements.txt beside it."""
+"""What a Python program does with a client: `python python_clients.pyw NAME ADDRESS KEY LINKS` prints
+what it saw as JSON. The key LINKS has citations as links. It runs in an environment of its own, with requirements.txt beside it."""
 
 # Not a `.py`: its clients are not installed where the product is checked.
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-name, address, key = sys.argv[1:]
+name, address, key, links_key = sys.argv[1:]
 V1 = f"{address}/v1"
 os.environ |= {  # noqa: TID251 - a process of its own
     "OPENAI_BASE_URL": V1,
@@ -114,6 +114,11 @@ def llamaindex() -> Any:
 def pydantic_ai() -> Any:
     from pydantic_ai import Agent, NativeOutput
 
+    def sources(result: Any) -> list[str]:
+        parts = result.response.parts
+        cited = [note for part in parts for note in getattr(part, "citations", None) or ()]
+        return [source.title for note in cited for source in note.sources]
+
     async def work() -> Any:
         plain = await Agent("openai:tea").run(QUESTION)
         again = await Agent("openai:tea").run(QUESTION, message_history=plain.all_messages())
@@ -127,9 +132,17 @@ def pydantic_ai() -> Any:
 
         async with Agent("openai:tea").run_stream(QUESTION) as streamed:
             stream = [text async for text in streamed.stream_text()]
+        chat = await Agent("openai-chat:tea").run(QUESTION)
+        links = {"extra_body": {"groundhook": {"citations": "links"}}}
+        linked = await Agent("openai:tea").run(QUESTION, model_settings=links)
         return {
             "text": plain.output,
             "stream": stream[-1],
+            "sources": sources(plain),
+            "streamed sources": sources(streamed),
+            "chat": chat.output,
+            "chat sources": sources(chat),
+            "links": linked.output.count("](http"),
             "again": again.output,
             "object": form.output.model_dump(),
             "tools": (await agent.run("Pick")).output,
@@ -190,8 +203,9 @@ def llm() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         about = {"model_id": "teas", "model_name": "tea", "api_base": V1}
         about["api_key_name"] = "groundhook"  # without it the command sends no key
+        linked = {**about, "model_id": "linked", "api_key_name": "links"}
         # YAML has all of JSON.
-        (Path(folder) / "extra-openai-models.yaml").write_text(json.dumps([about]))
+        (Path(folder) / "extra-openai-models.yaml").write_text(json.dumps([about, linked]))
         os.environ["LLM_USER_PATH"] = folder  # noqa: TID251 - a process of its own
 
         def ask(*arguments: str) -> str:
@@ -203,7 +217,10 @@ def llm() -> Any:
             return done.stdout.strip()
 
         ask("keys", "set", "groundhook", "--value", key)
+        ask("keys", "set", "links", "--value", links_key)
         return {
+            "links": ask("-m", "linked", QUESTION, "--no-stream").count("](http"),
+            "streamed links": ask("-m", "linked", QUESTION).count("](http"),
             "text": ask("-m", "teas", QUESTION, "--no-stream"),
             "stream": ask("-m", "teas", QUESTION),
             "again": ask("-c", QUESTION),

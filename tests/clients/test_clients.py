@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients.conftest import LINKS
 from tests.clients.recording import recorder
 from tests.server.conftest import LOCAL, Served
 
@@ -82,8 +83,19 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "call": "pick",
     },
     "llamaindex": {"text": TEXT, "stream": TEXT, "links": 3, "call": "pick", "object": TEAS},
-    "llm": {"text": TEXT, "stream": TEXT, "again": TEXT},
-    "pydantic-ai": {"text": TEXT, "stream": TEXT, "again": TEXT, "object": TEAS, "tools": "Green."},
+    "llm": {"text": TEXT, "stream": TEXT, "again": TEXT, "links": 3, "streamed links": 3},
+    "pydantic-ai": {
+        "text": TEXT,
+        "stream": TEXT,
+        "sources": CITED,
+        "streamed sources": CITED,
+        "chat": TEXT,
+        "chat sources": CITED,
+        "links": 3,
+        "again": TEXT,
+        "object": TEAS,
+        "tools": "Green.",
+    },
     "openai-agents": {
         "text": TEXT,
         "stream": TEXT,
@@ -108,7 +120,7 @@ def test_a_client_does_what_its_documentation_shows(client: str, clients_server:
         command = [str(BUILD / place / "bin/python"), str(HERE / "python_clients.pyw")]
     with recorder(clients_server.url) as (address, sent):
         done = subprocess.run(
-            [*command, client, address, LOCAL],
+            [*command, client, address, LOCAL, LINKS],
             capture_output=True,
             text=True,
             timeout=120,
