@@ -128,7 +128,8 @@ def test_errors_are_those_that_the_client_knows_and_a_failed_turn_runs_once(
         with pytest.raises(openai.APIError, match="could not be completed"):
             list(client.chat.completions.create(model="fails", messages=QUESTION, stream=True))
         with served.client(OTHER) as reader:
-            assert reader.get("/api/me").json()["left_this_minute"]["turns"] == 30 - 2
+            # More, where a minute of the counter has ended meanwhile.
+            assert reader.get("/api/me").json()["left_this_minute"]["turns"] >= 30 - 2
         with pytest.raises(openai.AuthenticationError):
             client.with_options(api_key="gh_wrong").models.list()
 
