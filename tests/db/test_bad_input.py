@@ -203,6 +203,7 @@ async def test_a_database_that_is_locked_or_gone_in_the_middle_is_an_error_and_t
         with pytest.raises(SourceError) as locked:
             await shop.search("how many city", "city")
         assert "locked" in locked.value.message
+        assert "another program" in locked.value.hint
         locking.execute("rollback")
         locking.close()
         assert (await shop.search("how many city", "city")).total == 1

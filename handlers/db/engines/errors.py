@@ -124,9 +124,17 @@ _SLOW = (
     r"interrupted|statement timeout|max_statement_time|query execution was interrupted|lock"
     r" timeout|lock wait timeout"
 )
+
+
 # Patterns of lower-case messages; the first match counts.
+def _locked(shown: str, message: str) -> HostError:
+    hint = "another program writes to it: try again, or let it write in shorter transactions"
+    return SourceError(f"the database {shown!r} could not be queried: {message}", hint=hint)
+
+
 _CLUES: tuple[tuple[str, Callable[[str, str], HostError]], ...] = (
     (r"unable to open database file", _no_file),
+    (r"database (table )?is locked", _locked),
     (
         (
             r"no such table.*__yao_(user|team)\b|(relation|table) .*__yao_(user|team)\b.* (does"

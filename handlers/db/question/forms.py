@@ -26,9 +26,9 @@ _TAIL = "[bhv]*"
 # By name, the forms of questions, each with whether it names its records.
 _FORMS = {
     "list": re.compile(f"^r*{_NOUN}{_COND}{_ORDER}{_TAIL}$"),
-    "count": re.compile(f"^[ra]*f[Oa]*{_NOUN}{_COND}(?:b?G{_COND})?{_TAIL}$"),
+    "count": re.compile(f"^[ra]*G?a*f[Oa]*{_NOUN}{_COND}(?:b?G{_COND})?{_TAIL}$"),
     "grouped": re.compile(f"^r*{_NOUN}{_COND}G{_COND}$"),
-    "figure": re.compile(f"^[rba]*g(?:[Oa]*{_NOUN})?(?:[Oa]*{_COND})(?:G{_COND})?{_TAIL}$"),
+    "figure": re.compile(f"^[rba]*G?g(?:[Oa]*{_NOUN})?(?:[Oa]*{_COND})(?:G{_COND})?{_TAIL}$"),
     "fields": re.compile(
         f"^[rab]*q(?:k?a*q)*(?:[ab]*O[Oab]*{_NOUN}{_COND}{_ORDER}|[ab]*[Ob][Oab]*(?:n)?N{_COND}){_TAIL}$"
     ),

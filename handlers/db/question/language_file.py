@@ -101,6 +101,8 @@ class DateWords(Value):
     lengths: dict[TimeUnit, Numbered] = {}
     days: Numbered
     units: dict[TimeUnit, _Words]
+    grouped: dict[BucketUnit, _Words] = {}
+    repeated: dict[BucketUnit, _Words] = {}
     months: tuple[_Words, ...]
     weekdays: tuple[_Words, ...]
     unclear: _Words = ()

@@ -96,7 +96,7 @@ def _totals(here: Here, i: int) -> Iterator[Clause]:
 
 
 def _groups(here: Here, i: int) -> Iterator[Clause]:
-    """ "per genre", "by country", "for each teacher", "per month"."""
+    """ "per genre", "by country", "for each teacher", "per month", "monthly"."""
     question = here.question
     for kind in ("per", "each", "sort_by"):
         for start, _ in question.all(i, kind):
@@ -106,12 +106,25 @@ def _groups(here: Here, i: int) -> Iterator[Clause]:
                     yield Clause("G", end, fields=(one,), direction=weak)
                 for end, titles in _relations(here, at):
                     yield Clause("G", end, fields=titles, direction=weak)
-                for end, unit in question.all(at, "date_units"):
-                    days = here.scope.day
-                    if len(days) == 1 and (unit != "hour" or days[0].kind == "moment"):
-                        # "lessons every week" may be no question for their number
-                        strong = "" if kind == "per" else "weak"
-                        yield Clause("G", end, fields=(days[0],), bucket=unit, direction=strong)
+                for end, unit in (
+                    *question.all(at, "date_units"),
+                    *question.all(at, "date_grouped"),
+                ):
+                    # "lessons every week" may be no question for their number
+                    yield from _bucket(here, end, unit, "" if kind == "per" else "weak")
+    for end, unit in question.all(i, "date_repeated"):
+        named = any(found.end == end for found in here.values.at.get(i, ()))
+        # "are monthly", "annual reports"
+        said_of = question.is_(i - 1, "be") or here.nouns_at(end)
+        if not (named or said_of or here.within_name(i, end)):
+            yield from _bucket(here, end, unit, "")
+
+
+def _bucket(here: Here, end: int, unit: str, direction: str) -> Iterator[Clause]:
+    """Yield the group by a part of the only date that a time may be of."""
+    days = here.scope.day
+    if len(days) == 1 and (unit != "hour" or days[0].kind == "moment"):
+        yield Clause("G", end, fields=(days[0],), bucket=unit, direction=direction)
 
 
 def _relations(here: Here, i: int) -> list[tuple[int, tuple[Field, ...]]]:

@@ -232,6 +232,8 @@ class QuestionScope:
             if not stems:
                 continue
             yield stems
+            if stems[0] == "name":  # "name_first"
+                yield (*stems[1:], "name")
             linked = own in self.foreign
             if len(stems) > 1 and (stems[-1] in NAME_ENDINGS or (stems[-1] == "id" and not linked)):
                 yield stems[:-1]

@@ -205,6 +205,28 @@ async def test_words_that_no_data_answer_make_an_answer_partial(records: Shop) -
     assert result.total == 3
 
 
+@pytest.mark.parametrize(
+    ("question", "by"),
+    [
+        ("yearly number of albums", "year"),
+        ("number of albums monthly", "month"),
+        ("how many albums per weekday", "weekday"),
+        ("number of metal albums by day of the week", "weekday"),
+        ("Anzahl der Alben monatlich", "month"),
+        ("Anzahl der Alben pro Wochentag", "weekday"),
+        ("how many albums are monthly", None),
+        ("annual albums", None),
+    ],
+)
+async def test_a_word_for_each_part_of_a_date_groups_figures(
+    records: Shop, question: str, by: str | None
+) -> None:
+    found = await records.search(question, *EVERY)
+    groups = found.dsl["groups"] if found.dsl else []
+    assert [group["by"] for group in groups] == ([by] if by else [])
+    assert found.account.certainty == ("sure" if by else "none")
+
+
 async def test_none_in_a_month_of_no_year_is_no_answer(records: Shop) -> None:
     guessed = await records.search("how many albums were released in April", *EVERY)
     assert (guessed.account.certainty, guessed.items) == ("none", ())
