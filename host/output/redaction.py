@@ -122,7 +122,9 @@ def _found(
             if whole and _is_part(lower, at, len(mark)):
                 continue
             if match := pattern.match(text, at):
-                yield (*match.span(1), by)
+                # JSON stays JSON: clients parse the arguments of tool calls.
+                is_json = by == REDACTED and '"' in text[at : match.start(1) + 1]
+                yield (*match.span(1), f'"{by}"' if is_json else by)
 
 
 def _emails(text: str) -> Iterator[_Found]:

@@ -93,7 +93,7 @@ def token_attributes(data: Mapping[str, Any]) -> Attributes:
     return {
         attribute: data[name]
         for name, attributes in names.items()
-        if isinstance(data.get(name), int)
+        if isinstance(data.get(name), int) and data[name]  # 0: the service did not count
         for attribute in attributes
     }
 

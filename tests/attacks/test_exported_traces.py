@@ -28,6 +28,10 @@ async def test_secrets_and_the_fields_that_an_app_names_are_in_no_exported_trace
     assert root["input.value"] == (
         "When is the pool open? Write to [email], password: [redacted] $ENV.KEY"
     )
+    first, _ = of_kind(spans, "LLM")
+    [reply] = json.loads(first["output.value"])["messages"]
+    arguments = json.loads(reply["tool_calls"][0]["function"]["arguments"])
+    assert arguments == {"number": 12, "pin": "[redacted]"}
     [tool] = of_kind(spans, "TOOL")
     assert json.loads(tool["input.value"]) == {"number": 12, "pin": "[redacted]"}
 

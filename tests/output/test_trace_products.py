@@ -92,7 +92,8 @@ async def test_langsmith_shows_threads_runs_messages_documents_and_tools(
     assert first["metadata"]["ls_provider"] == "openai"
     assert first["metadata"]["ls_model_name"] == first["invocation_params"]["model"] == "test-model"
     [reply] = first["outputs"]["messages"]
-    assert reply["tool_calls"][0]["function"]["name"] == "look"
+    called = reply["tool_calls"][0]["function"]
+    assert (called["name"], json.loads(called["arguments"])["number"]) == ("look", 12)
     assert [each["role"] for each in second["inputs"]["messages"]][-2:] == ["assistant", "tool"]
     assert second["outputs"]["messages"] == [{"role": "assistant", "content": "It opens at nine."}]
     assert second["usage_metadata"] == {"input": 7, "output": 3, "total": 10}
@@ -211,7 +212,8 @@ async def test_without_content_models_and_tokens_are_sent_and_no_text_and_no_per
     ("text", "redacted"),
     [
         ("mail a.b+c@mail.example.com now", "mail [email] now"),
-        ('{"api_key": "two words", "n": 1}', '{"api_key": [redacted], "n": 1}'),
+        ('{"api_key": "two words", "n": 1}', '{"api_key": "[redacted]", "n": 1}'),
+        ('{"cookie": 12345678}', '{"cookie": "[redacted]"}'),
         ("?access_token=abc&page=2", "?access_token=[redacted]&page=2"),
         ("Authorization: Basic dTpw, x", "Authorization: [redacted], x"),
         ("use sk-proj-abcdef0123456789 here", "use [key] here"),

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from pydantic import BaseModel
 
 from groundhook import Identity, open_host
 from groundhook.core.types.tools import Tool
+from groundhook.host.output import trace_export
 from groundhook.host.testing.canned import CannedSource, canned_item
 from tests.conftest import MakeApp
 from tests.loopback.chat import answer, chunk
@@ -37,7 +39,9 @@ def look(room: Room) -> dict[str, Any]:
 @contextmanager
 def collecting() -> Iterator[Loopback]:
     """A collector that is also the model: it calls a tool, and then answers."""
-    with serving() as made:
+    # A busy machine takes longer to send the spans at the end than the product waits for.
+    with serving() as made, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace_export, "LONGEST_CLOSE_S", 60.0)
         made.on("/v1/traces", Reply(b"", content_type="application/x-protobuf"))
         call = {"name": "look", "arguments": '{"number": 12, "pin": "9999"}'}
         called = chunk({"tool_calls": [{"index": 0, "id": "c1", "function": call}]})
