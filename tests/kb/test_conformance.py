@@ -208,7 +208,10 @@ async def test_a_name_is_of_one_tenant(store: VectorStore) -> None:
 async def test_words_lift_what_the_vector_alone_would_not_find_first(store: VectorStore) -> None:
     await store.put("a", MADE, document("one.md", *(f"number {n}" for n in range(10))))
     assert contents(await ask(store, "zebra", limit=1)) == ["number 0"]
-    assert contents(await ask(store, "number 7", limit=1)) == ["number 7"]
+    lifted = await ask(store, "number 7", limit=10)
+    assert contents(lifted)[0] == "number 7"
+    scores = [hit.words for hit in lifted.hits]
+    assert scores[0] == max(scores) > min(scores) > 0  # all have "number"
 
 
 async def test_a_question_finds_passages_of_any_language(store: VectorStore) -> None:

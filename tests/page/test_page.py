@@ -938,16 +938,35 @@ def test_a_document_is_added_read_as_it_was_cut_searched_and_removed(
     assert "a.xyz: there is no reader for its kind" in page.locator(".notice").inner_text()
     page.get_by_role("button", name="milk <i>.md", exact=True).click()
     page.locator(".cut").get_by_text("Milk is white.").wait_for()
+    assert "Milk is white." in page.get_by_role("region", name="As it was read").inner_text()
     page.get_by_label("Search in this collection").fill("How long does black tea take?")
     page.keyboard.press("Enter")
-    page.locator(".cut").get_by_text("boiling water").wait_for()
-    page.get_by_role("button", name="milk <i>.md", exact=True).first.click()
+    first = page.locator(".cut").filter(has_text="boiling water")
+    first.wait_for()
+    assert re.search(r"meaning 0\.\d\d \(1st\) · words \d", first.inner_text())
+    page.get_by_role("heading", name="Not found: these come next").wait_for()
+    page.get_by_role("button", name="milk <i>.md", exact=True).last.click()
     page.get_by_role("button", name="Why is it (not) found?").click()
     page.locator(".reason").wait_for()
-    assert "milk <i>.md" in page.locator(".reason").inner_text()
+    assert "milk <i>.md was not found: " in page.locator(".reason").inner_text()
+    assert "its best passage: meaning" in page.locator(".reason").inner_text()
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Remove milk <i>.md").click()
     page.get_by_text("milk <i>.md was removed.").wait_for()
+
+
+def test_a_document_is_read_beside_its_passages_by_the_keyboard_alone(visit: Visit) -> None:
+    visit.sign_in(LOCAL, "#view=knowledge")
+    page = visit.page
+    page.get_by_role("button", name="tea <b>.md", exact=True).press("Enter")
+    page.locator("h2:focus", has_text="Tea").wait_for()
+    read = page.get_by_role("region", name="As it was read")
+    assert read.inner_text().startswith("# Tea\n\nBlack tea")
+    assert read.inner_text().endswith("Coffee takes three minutes.")
+    page.get_by_role("button", name="Show passage 2 in the document").press("Enter")
+    assert "Coffee" in page.locator(".read .chosen").inner_text()
+    page.get_by_role("button", name="Back to the documents").press("Enter")
+    page.locator("button.name:focus", has_text="tea <b>.md").wait_for()
 
 
 @pytest.mark.browser

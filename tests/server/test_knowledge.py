@@ -75,6 +75,28 @@ def test_a_search_says_why_a_document_was_not_found(kept: Served) -> None:  # no
         assert why(expect="tea.md", threshold=1).startswith("below the threshold 1.00: its best")
 
 
+def test_a_search_tells_meaning_and_words_apart_and_what_left_a_passage_out(
+    kept: Served,  # noqa: F811
+) -> None:
+    with kept.client() as client:
+        add(client, "asked", **{"tea.md": TEA, "coffee.md": COFFEE})
+
+        def asked(**more: Any) -> Any:
+            ask = {"query": "How long does coffee take?", "expect": "tea.md", **more}
+            return client.post("/api/kb/asked/search", json=ask).json()
+
+        one = asked(threshold=0, limit=1)
+        (best,) = one["passages"]
+        assert (best["place"], best["meaning_place"], best["words_place"]) == (1, 1, 1)
+        assert best["score"] >= best["meaning"] > 0
+        (tea,) = one["left_out"]
+        assert one["expected"] == tea
+        assert (tea["document"], tea["place"], tea["cut"]) == ("tea.md", 2, "limit")
+        assert one["by_words"]
+        assert best["words"] > tea["words"]
+        assert {each["cut"] for each in asked(threshold=1)["left_out"]} == {"threshold"}
+
+
 def test_what_is_added_belongs_to_the_tenant_of_the_caller(kept: Served) -> None:  # noqa: F811
     with kept.client(OTHER) as acme, kept.client() as local:
         assert add(acme, "own", **{"tea.md": TEA})[-1]["counts"] == {"added": 1}

@@ -25,7 +25,7 @@ from groundhook.handlers.kb.embedded.edge import ORDINALS, NewPoint, Shard
 from groundhook.handlers.kb.embedded.folder import Contents, Folder, remedy, size
 from groundhook.handlers.kb.embedded.manifest import Manifest, ManifestEntry
 from groundhook.handlers.kb.embedded.point_cache import PointCache
-from groundhook.handlers.kb.embedded.search import Search
+from groundhook.handlers.kb.embedded.search import PointScores, Search
 from groundhook.handlers.kb.embedded.shard_copy import ShardCopy
 from groundhook.handlers.kb.store import points
 from groundhook.handlers.kb.store.checks import (
@@ -382,17 +382,17 @@ class Collection:
                 },
             )
 
-    def _hits_of(self, cosines: Mapping[int, float], *, vectors: bool) -> tuple[Hit, ...]:
+    def _hits_of(self, found: Sequence[PointScores], *, vectors: bool) -> tuple[Hit, ...]:
         """Return the passages of these points, in this order."""
-        ids = list(cosines)
-        hits = zip(self._hits.of(ids), cosines.values(), strict=True)
+        ids = [each.id for each in found]
+        hits = zip(self._hits.of(ids), found, strict=True)
         if not vectors:
-            return tuple([hit.with_cosine(cosine) for hit, cosine in hits])
+            return tuple([hit.with_scores(cosine, words) for hit, (_, cosine, words) in hits])
         brought = self._shard.vectors(ids)
         return tuple(
             [
-                hit.with_cosine(cosine, pack_vector(brought[id]))
-                for id, (hit, cosine) in zip(ids, hits, strict=True)
+                hit.with_scores(cosine, words, pack_vector(brought[id]))
+                for hit, (id, cosine, words) in hits
             ]
         )
 

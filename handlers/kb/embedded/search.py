@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from groundhook.handlers.kb.analyse import Analyser, SparseVector
 from groundhook.handlers.kb.balance import Balance, Sums
@@ -21,6 +22,14 @@ from groundhook.handlers.kb.store.port import EVERY, VectorAnswer, VectorQuestio
 
 _MATCHED = 512  # passages whose words are remembered: those that match best
 _RARE = 65_536  # words whose rarity is remembered
+
+
+class PointScores(NamedTuple):
+    """A passage with its similarity to a question, and its BM25 score; 0: not among the best."""
+
+    id: int
+    cosine: float
+    words: float
 
 
 class Search:
@@ -42,9 +51,9 @@ class Search:
     def _shard(self) -> Shard:
         return self._current()
 
-    def page(self, question: VectorQuestion) -> tuple[Mapping[int, float], VectorAnswer]:
-        """Return the passages of a question's page with their similarities, best first, and the
-        answer without its hits."""
+    def page(self, question: VectorQuestion) -> tuple[list[PointScores], VectorAnswer]:
+        """Return the passages of a question's page, best first, and the answer without its
+        hits."""
         if not self._manifest.divided:  # every passage is a document
             question = replace(question, groups=0)
         words = self._question.question(question.text)
@@ -69,7 +78,11 @@ class Search:
         enough = [id for id in order if cosines[id] >= question.least_cosine or id in alone]
         fused_matches = {id: cosines[id] for id in enough}
         page = self._page(question, scale, groups, languages, fused_matches)
-        return page.found, VectorAnswer(
+        by_words = fusion.scores_of_words(groups)
+        scored = [
+            PointScores(id, cosine, by_words.get(id, 0.0)) for id, cosine in page.found.items()
+        ]
+        return scored, VectorAnswer(
             candidates=len(order),
             below=len(order) - len(enough),
             total=page.total,

@@ -49,6 +49,11 @@ def best_of(rankings: Sequence[Mapping[int, float]], limit: int) -> dict[int, fl
     return {id: together[id] for id in _best_first(together)[:limit]}
 
 
+def scores_of_words(groups: Iterable[LanguageGroup]) -> dict[int, float]:
+    """Return the BM25 scores of all passages that are among the best by words."""
+    return dict(chain.from_iterable(group.words.items() for group in groups))
+
+
 def _best_first(scores: Mapping[int, float]) -> list[int]:
     """Return the passages with the best score first; equal ones by id."""
     order = sorted(scores, key=scores.__getitem__, reverse=True)

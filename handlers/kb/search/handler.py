@@ -28,6 +28,7 @@ from groundhook.core.types.collection_spec import CollectionSpec, EmbeddingSpec
 from groundhook.core.types.delegation import Outline
 from groundhook.core.types.filters import Filter
 from groundhook.core.types.search import FacetCount, Item, KBOptions, SearchRequest
+from groundhook.core.types.standings import Standings
 from groundhook.handlers.kb.access import facet_warnings, facets_of, filter_of, permitted_tenant
 from groundhook.handlers.kb.declaration import settings_of
 from groundhook.handlers.kb.embed import embed_questions, least_cosine
@@ -188,6 +189,15 @@ class KBHandler:
                 tenant, filter = self._limits(id, options, scope)
                 outlines.append(await read_outline(self._store, self._declared(id), tenant, filter))
         return [outline for outline in outlines if outline is not None]
+
+    async def standings(
+        self, collection: str, query: str, tenant: str | None, *, page: int, most: int
+    ) -> Standings:
+        """Return where `most` passages of a collection stand in each ranking of a question, in the
+        order of a search for `page` passages. Raises SourceNotConfigured, ConfigError,
+        StorageError."""
+        target = SearchTarget(self._collection(self._declared(collection)), tenant, None, ())
+        return await self._search.standings(target, query, page, most)
 
     # ---- steps of a search
 

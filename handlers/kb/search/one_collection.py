@@ -19,13 +19,16 @@ from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.types.fields import Scalar
 from groundhook.core.types.filters import Filter
 from groundhook.core.types.search import Extent, GraphNode, Item, KBOptions, TotalIs
-from groundhook.handlers.kb.embed import guesses
+from groundhook.core.types.standings import Standings
+from groundhook.handlers.kb.embed import embed_questions, guesses
 from groundhook.handlers.kb.graph.graphs import Graphs
 from groundhook.handlers.kb.language import language_of_question
 from groundhook.handlers.kb.ranking import certainty, fusion, names, selection
 from groundhook.handlers.kb.ranking.certainty import Judgement
 from groundhook.handlers.kb.ranking.language_removal import LanguageRemoval
 from groundhook.handlers.kb.search.items import answer_items, cut_to_quotes
+from groundhook.handlers.kb.search.standings import standings_of
+from groundhook.handlers.kb.store.messages import pack_vector
 from groundhook.handlers.kb.store.port import (
     CollectionSettings,
     Hit,
@@ -163,6 +166,18 @@ class CollectionSearch:
             ]
             node.data |= traced[0] if len(traced) == 1 else {"questions": traced}
         return results
+
+    async def standings(self, target: SearchTarget, query: str, page: int, most: int) -> Standings:
+        """Return where the passages of a collection stand for a question, `most` of them, in the
+        order of a search for `page` passages. Raises the errors of `search`."""
+        collection = target.collection
+        text = await self.without_names(target, query)
+        (vector,) = await embed_questions(collection.embedder, [text])
+        question = VectorQuestion(
+            vector=pack_vector(vector), text=text, limit=most, page=page, tenant=target.tenant
+        )
+        (answer,) = await self._ask_store(collection, [question])
+        return standings_of(collection.spec, answer, collection.embedder)
 
     async def without_names(self, target: SearchTarget, query: str) -> str:
         """Return a question without the name of what the whole collection is about."""

@@ -404,9 +404,9 @@ def _answer(
     page = enough[question.offset : question.offset + question.limit]
     return VectorAnswer(
         hits=tuple(
-            opened.read_as.hit(point).with_cosine(
+            opened.read_as.hit(point).with_scores(
                 cosines[str(point.id)],
-                opened.read_as.vector(point, vector) if question.vectors else b"",
+                vector=opened.read_as.vector(point, vector) if question.vectors else b"",
             )
             for point in page
         ),

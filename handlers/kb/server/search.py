@@ -170,6 +170,7 @@ class _FoundPage:
     """The page of a question."""
 
     page: Mapping[PassageKey, float]  # passages with their similarities, best first
+    words: Mapping[PassageKey, float]  # BM25 scores of the best by words
     versions: Mapping[str, str]  # every version of a document that was found, with its record
     answer: VectorAnswer  # without its hits
 
@@ -200,7 +201,7 @@ async def search(
     ):
         return None
     vectors = await _requested_vectors(connection, info, questions, found)
-    hits = [_make_hits(info, one.page, payloads, vectors) for one in found]
+    hits = [_make_hits(info, one, payloads, vectors) for one in found]
     # Another host may have added a document of several passages since `info` was read.
     return [
         replace(
@@ -262,6 +263,7 @@ def _search_page(
     page = yield from _page(question, scale, ranked, languages, excluded, enough)
     return _FoundPage(
         page.found,
+        dict(chain.from_iterable(one.words.items() for one in ranked)),
         {key.version: key.record for key in (*found.keys, *page.found)},
         VectorAnswer(
             candidates=len(found.cosines),
@@ -296,7 +298,7 @@ def _update_excluded(
 
 def _make_hits(
     info: CollectionInfo,
-    page: Mapping[PassageKey, float],
+    found: _FoundPage,
     payloads: Mapping[str, Mapping[str, Any]],
     vectors: Mapping[str, bytes],
 ) -> tuple[Hit, ...]:
@@ -309,8 +311,8 @@ def _make_hits(
             title=payloads[key.record]["title"],
             url=payloads[key.record]["url"],
             ordinal=key.ordinal,
-        ).with_cosine(cosine, vectors.get(key.point, b""))
-        for key, cosine in page.items()
+        ).with_scores(cosine, found.words.get(key, 0.0), vectors.get(key.point, b""))
+        for key, cosine in found.page.items()
     )
 
 

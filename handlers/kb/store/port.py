@@ -23,7 +23,7 @@ _NO_FIELDS: Fields = {}
 
 # The version of the messages between client and worker. Increased when a message changes, and when
 # modules move that a running worker may import later.
-PROTOCOL = "12"
+PROTOCOL = "13"
 
 StoreProgress = Callable[[int, int], None]  # passages stored, passages in all
 PutOutcome = Literal["added", "replaced"]
@@ -121,12 +121,13 @@ class Hit(NamedTuple):
     end: int = 0
     fields: Fields = _NO_FIELDS
     gap: str = ""
+    words: float = 0.0  # BM25 score for the question; 0: not among the best by words
     cosine: float = 1.0  # of question and passage, however the passage was ranked
     vector: bytes = b""  # empty unless it was requested
 
-    def with_cosine(self, cosine: float, vector: bytes = b"") -> Hit:
-        """Return the passage with its similarity to a question."""
-        return Hit._make((*self[:-2], cosine, vector))
+    def with_scores(self, cosine: float, words: float = 0.0, vector: bytes = b"") -> Hit:
+        """Return the passage with its scores for a question."""
+        return Hit._make((*self[:-3], words, cosine, vector))
 
 
 @dataclass(frozen=True, kw_only=True)

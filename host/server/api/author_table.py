@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from groundhook.host.server.api import knowledge as knowledge_api
+from groundhook.host.server.api import knowledge_search
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import trials as trials_api
-from groundhook.host.server.api.knowledge import KnowledgeSearch
+from groundhook.host.server.api.knowledge_search import KnowledgeSearch
 from groundhook.host.server.api.trials import KeptTest, TrialRequest
 from groundhook.host.server.serving import Endpoint
 
@@ -62,9 +63,10 @@ AUTHOR_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/api/kb/{collection}/search",
-        handler=knowledge_api.search,
-        about="The passages that a question finds in a collection, and why a document that is"
-        " expected is not among them.",
+        handler=knowledge_search.search,
+        about="The passages that a question finds in a collection and those that come next, each"
+        " with its scores by meaning and by words, and why a document that is expected is not among"
+        " them.",
         scope="kb",
         body=KnowledgeSearch,
     ),

@@ -13,7 +13,6 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from pydantic import Field
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
@@ -21,11 +20,8 @@ from starlette.responses import Response, StreamingResponse
 
 from groundhook.core.errors import HostError, NotPermitted, UnknownName, UsageError
 from groundhook.core.json_lines import line
-from groundhook.core.types.base import Value
 from groundhook.core.types.collection_spec import CollectionSpec
-from groundhook.core.types.search import Item
 from groundhook.core.unseen import clean
-from groundhook.host.server import request_body
 from groundhook.host.server.api.sources import may_read
 from groundhook.host.server.problems import Refused, WrongRequest, problem_of
 from groundhook.host.server.serving import Call
@@ -33,7 +29,6 @@ from groundhook.host.server.turns.sse import JSON_LINES
 
 MOST_LISTED = 1000  # documents of an answer
 MOST_FILES = 100  # of one request
-MOST_SEARCHED = 200  # passages that are looked through for an expected document
 LONGEST_NAME = 300
 LONGEST_PART = 255  # bytes of a folder's or a file's name, as most file systems allow
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f\\:]")
@@ -58,26 +53,13 @@ class _WholeForm(MultiPartParser):
             raise MultiPartException("it ends before its closing boundary")
 
 
-class KnowledgeSearch(Value):
-    """A question to one collection."""
-
-    query: str = Field(min_length=1, max_length=4000, description="The question")
-    limit: int = Field(default=10, ge=1, le=100, description="Most passages")
-    threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Least similarity; default: that of the app"
-    )
-    expect: str = Field(
-        default="", max_length=1000, description="Id of a document: why is it not found?"
-    )
-
-
 async def list_collections(call: Call) -> Response:
     """Return the collections that the caller may keep, with counts."""
     host = call.serving.host
     collections = []
     for id in sorted(host.app.collections):
         with suppress(HostError):  # not the caller's, or a file that `check` reports
-            tenant = _tenant(call, id)
+            tenant = tenant_of(call, id)
             (listing,) = await host.kb.list_collections([id], tenant=tenant)
             spec = host.app.collections[id]
             collections.append(
@@ -92,13 +74,13 @@ async def list_collections(call: Call) -> Response:
                     "tenant": tenant,
                 }
             )
-    return _json({"collections": collections})
+    return json_answer({"collections": collections})
 
 
 async def list_documents(call: Call) -> Response:
     """Return the documents of a collection, by id."""
     id = call.request.path_params["collection"]
-    (listing,) = await call.serving.host.kb.list_collections([id], tenant=_tenant(call, id))
+    (listing,) = await call.serving.host.kb.list_collections([id], tenant=tenant_of(call, id))
     documents = sorted(listing.documents, key=lambda each: each.document)
     shown = [
         {
@@ -110,76 +92,13 @@ async def list_documents(call: Call) -> Response:
         }
         for each in documents[:MOST_LISTED]
     ]
-    return _json({"id": id, "documents": shown, "total": len(documents)})
-
-
-async def search(call: Call) -> Response:
-    """Return the passages that a question finds, and why an expected document is not among them."""
-    id = call.request.path_params["collection"]
-    _tenant(call, id)
-    wanted = request_body.validate_strictly(KnowledgeSearch, await call.json())
-    await call.serving.limits.count("turns", call.caller.owner)
-    least = wanted.threshold
-    if least is None:
-        least = _spec(call, id).threshold
-    if least is None:
-        least = call.serving.host.settings().search.kb.threshold
-    found, certainty = await _find(call, id, wanted.query, wanted.limit, least)
-    why = ""
-    if wanted.expect and all(item.document_id != wanted.expect for item in found):
-        why = await _why_not(call, id, wanted, least)
-    shown = [
-        {
-            "document": item.document_id,
-            "title": item.title,
-            "content": item.content,
-            "score": item.score,
-            "start": item.extent.start if item.extent else None,
-            "end": item.extent.end if item.extent else None,
-        }
-        for item in found
-    ]
-    return _json({"passages": shown, "certainty": certainty, "threshold": least, "why": why})
-
-
-async def _find(
-    call: Call, collection: str, query: str, limit: int, threshold: float
-) -> tuple[Sequence[Item], str | None]:
-    """Return passages, best first, and how certain the search is. Raises Refused for a search that
-    fails."""
-    request = {
-        "type": "kb",
-        "query": query,
-        "collections": [collection],
-        "limit": limit,
-        "threshold": threshold,
-    }
-    result = await call.serving.host.search(request, identity=call.caller.identity)
-    if result.error is not None:
-        raise Refused("storage", "the search failed", hint="the log of the server has the reason")
-    return result.items, result.certainty
-
-
-async def _why_not(call: Call, collection: str, wanted: KnowledgeSearch, least: float) -> str:
-    """Return why a document was not found. That another tenant has it is not said."""
-    host, tenant = call.serving.host, _tenant(call, collection)
-    known = await host.kb.existing_ids(collection, [wanted.expect], tenant=tenant or "")
-    if not known:
-        return "it is not in this collection"
-    every, _ = await _find(call, collection, wanted.query, MOST_SEARCHED, 0.0)
-    place = next((n for n, each in enumerate(every, 1) if each.document_id == wanted.expect), 0)
-    if not place:
-        return f"it is not among the first {len(every)} passages, whatever their similarity"
-    score = every[place - 1].score
-    if score < least:
-        return f"below the threshold {least:.2f}: its best passage has {score:.2f}"
-    return f"its best passage has place {place}, and {wanted.limit} are shown"
+    return json_answer({"id": id, "documents": shown, "total": len(documents)})
 
 
 async def add_documents(call: Call) -> Response:
     """Add the files of a form to a collection; a line of JSON for each step."""
     id = call.request.path_params["collection"]
-    tenant = _tenant(call, id)
+    tenant = tenant_of(call, id)
     call.admit_stream()
     await call.serving.limits.count("turns", call.caller.owner)
     uploads = call.serving.host.app.state / "uploads"
@@ -339,12 +258,13 @@ async def remove_document(call: Call) -> Response:
     """Remove a document from a collection."""
     id = call.request.path_params["collection"]
     document = call.request.path_params["document"]
-    tenant = _tenant(call, id)
+    tenant = tenant_of(call, id)
     await call.serving.host.remove_documents(id, [document], tenant=tenant or "")
     return Response(status_code=204)
 
 
-def _spec(call: Call, id: str) -> CollectionSpec:
+def spec_of(call: Call, id: str) -> CollectionSpec:
+    """Return a collection's declaration. Raises UnknownName also for one of others."""
     app = call.serving.host.app
     if id not in app.collections:
         raise UnknownName("collection", id[:200], ())
@@ -352,15 +272,16 @@ def _spec(call: Call, id: str) -> CollectionSpec:
     return app.collections[id]
 
 
-def _tenant(call: Call, id: str) -> str | None:
+def tenant_of(call: Call, id: str) -> str | None:
     """Return the tenant of the caller in a collection; None for one without tenants. Raises
     UnknownName for a collection of others, Refused for one that is not open to the caller."""
-    _spec(call, id)
+    spec_of(call, id)
     try:
         return call.serving.host.kb.permitted_tenant(id, call.caller.identity)
     except NotPermitted as exc:
         raise Refused("not_permitted", exc.message) from exc
 
 
-def _json(value: Any) -> Response:
+def json_answer(value: Any) -> Response:
+    """Answer with a JSON value."""
     return Response(line(value), media_type="application/json")

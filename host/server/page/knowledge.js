@@ -2,8 +2,21 @@
 /** Collections for those who keep them: documents, passages as they were cut, a search with reasons. */
 
 import { count, h } from "./dom.js";
+import { beside, foundPassage, scores } from "./passages.js";
 
 /** @typedef {import("./api.js").Server} Server */
+
+/**
+ * Say why a document was found or not, with the scores of its best passage.
+ * @param {string} document
+ * @param {any} answer
+ */
+function reason(document, answer) {
+  const best = answer.expected ? ` (its best passage: ${scores(answer.expected)})` : "";
+  if (answer.why) return `${document} was not found: ${answer.why}${best}.`;
+  const place = answer.passages.findIndex((/** @type {any} */ each) => each.document === document) + 1;
+  return `${document} was found at place ${place}${best}.`;
+}
 
 const size = (/** @type {number} */ bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
 const path = (/** @type {string} */ name) => name.split("/").map(encodeURIComponent).join("/");
@@ -18,15 +31,16 @@ export class Knowledge {
     this.server = server;
     this.id = collection;
     this.document = "";
-    /** @type {any[]} */
-    this.found = [];
+    /** What the last search said of passages. @type {import("./types.d.ts").Passage[]} */
+    this.standings = [];
     this.pick = h("select", { id: "collection", onchange: () => this.#choose(this.pick.value) });
     this.about = h("p", { class: "note" });
     this.notice = h("p", { class: "notice", role: "status" });
     this.bar = h("progress", { hidden: true, max: "1", value: "0", "aria-label": "Progress" });
     this.file = h("input", { type: "file", multiple: true, hidden: true, onchange: () => void this.#add([...(this.file.files ?? [])].map((file) => [file.name, file])) });
     this.list = h("tbody");
-    this.shown = h("div", { class: "passages", "aria-live": "polite" });
+    this.shown = h("div", { class: "passages" });
+    this.read = h("div", { hidden: true });
     this.query = h("input", { type: "search", "aria-label": "Search in this collection", placeholder: "Search in this collection" });
     this.filter = h("input", { type: "search", "aria-label": "Find a document", placeholder: "Find a document", oninput: () => this.#list() });
     /** @type {any[]} */
@@ -38,8 +52,9 @@ export class Knowledge {
       void this.#search();
     });
     this.drop = h("p", { class: "drop" }, h("button", { type: "button", class: "go", onclick: () => this.file.click() }, "Add files …"), this.file, h("span", null, " or drop files and folders here"));
-    const left = h("div", null, this.drop, this.bar, this.notice, this.filter, h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Document"), h("th", { scope: "col", class: "n" }, "Passages"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")))), this.list));
-    const view = h("div", { class: "view knowledge" }, h("div", { class: "row" }, h("label", { for: "collection" }, "Collection"), this.pick, this.about), h("div", { class: "two" }, left, h("div", null, search, this.shown)));
+    const left = h("div", null, this.drop, this.bar, this.filter, h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Document"), h("th", { scope: "col", class: "n" }, "Passages"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")))), this.list));
+    this.both = h("div", { class: "two" }, left, this.shown);
+    const view = h("div", { class: "view knowledge" }, h("div", { class: "row" }, h("label", { for: "collection" }, "Collection"), this.pick, this.about), search, this.notice, this.both, this.read);
     for (const type of ["dragenter", "dragover"]) view.addEventListener(type, (event) => this.#over(/** @type {DragEvent} */ (event), true));
     view.addEventListener("dragleave", (event) => this.#over(event, false));
     view.addEventListener("drop", (event) => void this.#dropped(event));
@@ -80,7 +95,8 @@ export class Knowledge {
     const about = this.collections?.get(id);
     this.about.textContent = about ? [id, count(about.passages, "passage"), size(about.bytes), about.language, about.tenant && `tenant ${about.tenant}`].filter(Boolean).join(" · ") : id;
     this.document = "";
-    this.found = [];
+    this.standings = [];
+    this.#show(false);
     this.shown.replaceChildren(h("p", { class: "note" }, "Choose a document to see its passages, or search."));
     await this.#load();
   }
@@ -104,7 +120,7 @@ export class Knowledge {
     const rows = shown.map((each) =>
       h(
         "tr",
-        { class: each.document === this.document ? "here" : null },
+        null,
         h("td", null, h("button", { type: "button", class: "name", onclick: () => void this.#open(each.document) }, h("bdi", null, each.document)), h("small", { dir: "auto" }, [each.title, size(each.bytes), each.state === "ready" ? "" : each.state].filter(Boolean).join(" · "))),
         h("td", { class: "n" }, String(each.passages)),
         h("td", null, h("button", { type: "button", "aria-label": `Remove ${each.document}`, onclick: () => void this.#remove(each.document) }, "Remove")),
@@ -116,26 +132,40 @@ export class Knowledge {
   }
 
   /**
-   * Show a document as it was cut; what the last search found is marked.
+   * Show a document as it was read and as it was cut; what the last search found is marked.
    * @param {string} document
    */
   async #open(document) {
     this.document = document;
-    this.#list();
     try {
       const read = await this.server.json("GET", `/api/sources/kb/${encodeURIComponent(this.id)}/${path(document)}`);
       if (this.document !== document) return;
-      const cuts = read.passages.map((/** @type {any} */ each, /** @type {number} */ n) => {
-        const rank = this.found.findIndex((hit) => hit.document === document && hit.start === each.start);
-        const hit = this.found[rank];
-        const where = [`passage ${n + 1}`, each.page ? `page ${each.page}` : "", each.start === null ? "" : `characters ${each.start}–${each.end}`].filter(Boolean).join(" · ");
-        return h("section", { class: "cut" }, h("header", null, h("span", null, where), hit ? h("b", { class: "better" }, `found ${rank + 1}. · ${hit.score.toFixed(2)}`) : null), h("p", { dir: "auto" }, each.content));
-      });
-      const why = this.query.value && h("button", { type: "button", onclick: () => void this.#search(document) }, "Why is it (not) found?");
-      this.shown.replaceChildren(h("h2", { dir: "auto" }, read.title || document), why || "", ...cuts);
+      // A passage that answers in part begins behind the beginning of what was cut.
+      const standing = (/** @type {number | null} */ start, /** @type {number | null} */ end) =>
+        this.standings.find((each) => each.document === document && start !== null && end !== null && each.start !== null && start <= each.start && each.start < end);
+      const why = this.query.value.trim() && h("button", { type: "button", onclick: () => void this.#search(document) }, "Why is it (not) found?");
+      const heading = h("h2", { dir: "auto", tabindex: "-1" }, read.title || document);
+      this.read.replaceChildren(h("div", { class: "row" }, h("button", { type: "button", onclick: () => this.#back() }, "Back to the documents"), heading, why || ""), beside(read.passages, standing));
+      this.#show(true);
+      heading.focus();
     } catch (error) {
       this.#report(error);
     }
+  }
+
+  /** @param {boolean} document whether the document is shown, or the list beside what was found */
+  #show(document) {
+    this.read.hidden = !document;
+    this.both.hidden = document;
+  }
+
+  /** Show the list again, where it was left. */
+  #back() {
+    const { document } = this;
+    this.#show(false);
+    const names = [...this.list.querySelectorAll("button.name")];
+    const name = /** @type {HTMLElement | undefined} */ (names.find((each) => each.textContent === document));
+    (name ?? this.filter).focus();
   }
 
   /**
@@ -147,16 +177,26 @@ export class Knowledge {
     if (!query) return;
     try {
       const answer = await this.server.json("POST", `${this.#base}/search`, { query, expect });
-      this.found = answer.passages;
-      const hits = answer.passages.map((/** @type {any} */ each, /** @type {number} */ n) => h("section", { class: "cut" }, h("header", null, h("button", { type: "button", class: "name", onclick: () => void this.#open(each.document) }, `${n + 1}. `, h("bdi", null, each.document)), h("span", { class: "n" }, each.score.toFixed(2))), h("p", { dir: "auto" }, each.content)));
-      const place = this.found.findIndex((each) => each.document === expect);
-      const reason = expect ? (answer.why ? `${expect} was not found: ${answer.why}.` : `${expect} was found: place ${place + 1}, ${this.found[place]?.score.toFixed(2)}.`) : "";
-      this.shown.replaceChildren(
-        h("p", { class: "note" }, `${count(hits.length, "passage")} at or above ${answer.threshold}${answer.certainty ? `; certainty: ${answer.certainty}` : ""}`),
-        reason && h("p", { class: "reason", dir: "auto" }, reason),
-        ...hits,
-        ...(hits.length ? [] : [h("p", null, "No passage was found. Choose a document and ask why.")]),
-      );
+      this.standings = [...answer.passages, ...answer.left_out, ...(answer.expected ? [answer.expected] : [])];
+      const open = (/** @type {string} */ document) => void this.#open(document);
+      const shown = (/** @type {import("./types.d.ts").Passage[]} */ passages, /** @type {boolean} */ numbered) =>
+        h("ol", { class: "cuts" }, ...passages.map((each, n) => foundPassage(each, numbered ? `${n + 1}.` : "", answer.threshold, open)));
+      const certain = answer.certainty ? `; certainty: ${answer.certainty}` : "";
+      const said = `${count(answer.passages.length, "passage")} at or above ${answer.threshold}${certain}`;
+      const heading = h("h2", { tabindex: "-1" }, "Found");
+      const made = [
+        heading,
+        h("p", { class: "note" }, said),
+        !answer.by_words && h("p", { class: "note" }, "Words did not count: no passage has enough of the question's."),
+        expect && h("p", { class: "reason", dir: "auto" }, reason(expect, answer)),
+        answer.passages.length ? shown(answer.passages, true) : h("p", null, "No passage was found. Choose a document and ask why."),
+        answer.left_out.length > 0 && h("h2", null, "Not found: these come next"),
+        answer.left_out.length > 0 && shown(answer.left_out, false),
+      ];
+      this.shown.replaceChildren(...made.flatMap((each) => (each ? [each] : [])));
+      this.#show(false);
+      this.#report(expect ? reason(expect, answer) : said);
+      if (expect) heading.focus(); // the button that asked is gone
     } catch (error) {
       this.#report(error);
     }
@@ -168,8 +208,9 @@ export class Knowledge {
     try {
       await this.server.send("DELETE", `${this.#base}/documents/${path(document)}`);
       this.#report(`${document} was removed.`);
-      if (this.document === document) this.shown.replaceChildren();
+      this.shown.replaceChildren();
       await this.#load();
+      this.filter.focus(); // the button that removed is gone
     } catch (error) {
       this.#report(error);
     }

@@ -184,6 +184,21 @@ export interface Chat {
   leaf: string;
 }
 
+/** A passage that a search of a collection found or left out. */
+export interface Passage {
+  document: string;
+  content: string;
+  start: number | null;
+  end: number | null;
+  score?: number;
+  place: number | null;
+  meaning: number | null;
+  meaning_place: number | null;
+  words: number | null;
+  words_place: number | null;
+  cut?: "" | "threshold" | "limit";
+}
+
 /** An answer of one column of the workbench. */
 export interface TrialAnswer {
   question: number;
