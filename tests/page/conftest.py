@@ -255,6 +255,23 @@ class Visit:
             self.page.locator("article.turn .acts").nth(before).wait_for()
 
 
+FOCUSED = """() => {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  const label = at?.labels?.[0]?.innerText;
+  return (at?.ariaLabel || label || at?.innerText || at?.value || "").trim();
+}"""
+
+
+def go_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Press a key until what begins with this name has the focus."""
+    for _ in range(60):
+        if str(page.evaluate(FOCUSED)).startswith(name):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{name!r} is not reached with {key}")
+
+
 Open = Callable[..., Visit]
 
 

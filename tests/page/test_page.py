@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import pytest
 
-from tests.page.conftest import SECRET, Shop, Visit, visiting
+from tests.page.conftest import FOCUSED, SECRET, Shop, Visit, go_to, visiting
 from tests.server.conftest import LOCAL, OTHER, READER, Serve, Served, started
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, Route
 
 
 def token(user: str = "visitor", seconds: int = 600) -> str:
@@ -464,23 +464,6 @@ def test_everything_is_reached_with_the_keyboard_and_has_a_name(visit: Visit) ->
     assert "button:" not in tree.replace("button: ", "")
 
 
-FOCUSED = """() => {
-  let at = document.activeElement;
-  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-  const label = at?.labels?.[0]?.innerText;
-  return (at?.ariaLabel || label || at?.innerText || at?.value || "").trim();
-}"""
-
-
-def go_to(page: Page, name: str, key: str = "Tab") -> None:
-    """Press a key until what begins with this name has the focus."""
-    for _ in range(60):
-        if str(page.evaluate(FOCUSED)).startswith(name):
-            return
-        page.keyboard.press(key)
-    raise AssertionError(f"{name!r} is not reached with {key}")
-
-
 @pytest.mark.browser
 def test_a_person_goes_from_a_question_to_a_kept_test_with_keys_alone(visit: Visit) -> None:
     visit.open()
@@ -715,6 +698,7 @@ def test_a_visitor_who_is_nobody_asks_a_public_assistant_in_a_panel(
             "<!doctype html><title>Shop</title>"
             f'<script type="module" src="{served.url}/widget.js"></script>'
             '<groundhook-chat assistant="public" open="false"></groundhook-chat>'
+            '<a href="#terms">Terms of the shop</a>'
         )
         with visiting(chromium, served.url) as visit:
             visit.allowed.add(shop.url)
@@ -726,6 +710,13 @@ def test_a_visitor_who_is_nobody_asks_a_public_assistant_in_a_panel(
             assert page.locator(".prose").inner_text() == "A title"
             page.get_by_role("button", name="Close the chat").click()
             page.get_by_role("button", name="Open the chat").wait_for()
+            # By the keyboard: in, out by Escape, and past the panel to the page of the site.
+            page.get_by_role("button", name="Open the chat").press("Enter")
+            assert page.evaluate(FOCUSED) == "Your question"
+            page.keyboard.press("Escape")
+            assert page.evaluate(FOCUSED) == "Open the chat"
+            page.keyboard.press("Enter")
+            go_to(page, "Terms of the shop")
 
 
 SOURCE = {
@@ -827,7 +818,7 @@ def test_what_an_answer_says_of_itself_is_shown(visit: Visit) -> None:
     ):
         assert text in said, text
     assert page.get_by_role("button", name="Source: manuals · 2").inner_text() == "manuals · 2"
-    page.get_by_text("Searched database").click()
+    page.locator("summary").get_by_text("Searched database").click()
     assert page.get_by_text("Read as oils of chains").is_visible()
     assert page.get_by_text("Not understood: zorgs").is_visible()
     page.get_by_text("Reasoning").click()

@@ -3,7 +3,8 @@
 
 import { blockNode, copy } from "./blocks.js";
 import { chips, kind, kindWithin, place } from "./chips.js";
-import { duration, h, icon } from "./dom.js";
+import { duration, h, icon, keepingFocus } from "./dom.js";
+import { errorWords } from "./errors.js";
 import { fileList } from "./files.js";
 import { hookMessage } from "./messages.js";
 import { certainty } from "./turn.js";
@@ -90,7 +91,7 @@ export class AnswerView {
     const seen = JSON.stringify(of);
     if (this.drawn.get(place) === seen) return;
     this.drawn.set(place, seen);
-    place.replaceChildren(...make().flatMap((each) => (each ? [each] : [])));
+    keepingFocus(place, () => place.replaceChildren(...make().flatMap((each) => (each ? [each] : []))));
   }
 
   #question() {
@@ -125,17 +126,10 @@ export class AnswerView {
       ...lanes,
       ...read,
     ];
-    if (running && !turn.blocks.length) return [h("div", { class: "lanes", role: "status" }, ...all)];
-    const failed = turn.searches.filter((each) => each.error && each.error !== "stopped");
-    const found = turn.searches.reduce((sum, each) => sum + each.items.length, 0);
+    if (running && !turn.blocks.length) return [h("div", { class: "lanes" }, ...all)];
     const longest = Math.max(...turn.searches.map((each) => each.duration_ms));
-    const kinds = [...new Set(turn.searches.map((each) => kindWithin(each.search_type)))];
-    const summary = h(
-      "summary",
-      null,
-      h("span", null, t("Searched {kinds}: {found}", { kinds: kinds.join(", "), found: [tn(found, "{n} result", "{n} results"), longest && duration(longest)].filter(Boolean).join(", ") })),
-      failed.length > 0 && h("span", { class: "bad" }, ` · ${failed.map((each) => t("{kind} failed", { kind: kindWithin(each.search_type) })).join(", ")}`),
-    );
+    const said = searched(turn, longest ? `, ${duration(longest)}` : "");
+    const summary = h("summary", null, h("span", null, said.found), said.failed && h("span", { class: "bad" }, ` · ${said.failed}`));
     return [
       other && h("p", { class: "understood" }, h("span", null, t("Understood as"), " "), h("bdi", null, other)),
       h("details", { class: "lanes" }, summary, ...lanes, ...read),
@@ -166,6 +160,15 @@ export class AnswerView {
   }
 
   #prose() {
+    if (this.turn.unchanged < Math.max(this.turn.blocks.length, this.nodes.length)) keepingFocus(this.prose, () => this.#blocks());
+    const { turn, nodes } = this;
+    const running = turn.state === "running" || turn.state === "waiting";
+    this.prose.classList.toggle("running", running && nodes.length > 0);
+    this.element.classList.toggle("thinking", running && nodes.length === 0);
+  }
+
+  /** Make the blocks that have changed. */
+  #blocks() {
     const { turn, nodes } = this;
     const chipsOf = (/** @type {string[]} */ markers) => chips(markers, this.reading);
     for (let n = turn.unchanged; n < Math.max(turn.blocks.length, nodes.length); n += 1) {
@@ -178,9 +181,6 @@ export class AnswerView {
     }
     nodes.length = turn.blocks.length;
     turn.unchanged = turn.blocks.length;
-    const running = turn.state === "running" || turn.state === "waiting";
-    this.prose.classList.toggle("running", running && nodes.length > 0);
-    this.element.classList.toggle("thinking", running && nodes.length === 0);
   }
 
   #after() {
@@ -195,8 +195,8 @@ export class AnswerView {
       ...troubles.map((each) =>
         h(
           "div",
-          { class: "trouble", role: "alert" },
-          h("p", { dir: "auto" }, sentence(each.message)),
+          { class: "trouble", role: owner.last(turn) && "alert" },
+          h("p", { dir: "auto" }, sentence(errorWords(each.code, each.message))),
           each.hint && h("p", { dir: "auto" }, sentence(each.hint)),
           each.file && h("p", { class: "note" }, `${each.file}${each.line ? `:${each.line}` : ""}`),
         ),
@@ -349,7 +349,6 @@ export class AnswerView {
               event.preventDefault();
               const input = /** @type {HTMLFormElement} */ (event.target).querySelector("input");
               void owner.rate(turn, rating, input?.value ?? "");
-              input?.blur();
             },
           },
           h("input", { type: "text", maxlength: "10000", placeholder: rating > 0 ? t("What was good?") : t("What was wrong?"), "aria-label": t("Comment"), value: turn.feedback?.comment ?? "", dir: "auto" }),
@@ -397,6 +396,21 @@ export class AnswerView {
       h("ul", null, ...[...others.values()].map((item) => entry({ marker: item.citation_id, verdict: "ok", item }))),
     );
   }
+}
+
+/**
+ * Return what the searches of a turn found, and which failed.
+ * @param {Turn} turn
+ * @param {string} [more] behind what was found
+ */
+export function searched(turn, more = "") {
+  const kinds = [...new Set(turn.searches.map((each) => kindWithin(each.search_type)))].join(", ");
+  const found = turn.searches.reduce((sum, each) => sum + each.items.length, 0);
+  const failed = turn.searches.filter((each) => each.error && each.error !== "stopped");
+  return {
+    found: t("Searched {kinds}: {found}", { kinds, found: `${tn(found, "{n} result", "{n} results")}${more}` }),
+    failed: failed.map((each) => t("{kind} failed", { kind: kindWithin(each.search_type) })).join(", "),
+  };
 }
 
 /**

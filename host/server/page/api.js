@@ -1,6 +1,7 @@
 // @ts-check
 /** The server: requests with JSON, and the stream of a turn, which goes on after a break. */
 
+import { errorWords } from "./errors.js";
 import { t } from "./words.js";
 
 /** An error that the server answered, or that there was none to answer (`status` 0). */
@@ -74,7 +75,7 @@ export class Server {
     throw new Problem(
       answer.status,
       String(told.code ?? "internal"),
-      String(told.detail ?? t("The server answered {status}.", { status: answer.status })),
+      told.code ? errorWords(String(told.code), String(told.detail)) : t("The server answered {status}.", { status: answer.status }),
       told,
     );
   }

@@ -4,7 +4,7 @@
  * other sites use the same element (docs/page.md).
  */
 
-import { AnswerView } from "./answer.js";
+import { AnswerView, searched } from "./answer.js";
 import { Problem, Server } from "./api.js";
 import { Composer } from "./composer.js";
 import { safeAddress, h, icon, sheets } from "./dom.js";
@@ -12,11 +12,12 @@ import { Files, filesOf } from "./files.js";
 import { openSource } from "./source.js";
 import { save } from "./table.js";
 import { newTurn, step, turnsOf } from "./turn.js";
-import { DIRECTION, LANGUAGE, t } from "./words.js";
+import { DIRECTION, LANGUAGE, t, tn } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Turn} Turn */
 /** @typedef {import("./types.d.ts").Assistant} Assistant */
 
+const SPOKEN_MS = 20_000; // a screen reader has taken what it says
 const PART = 30; // messages that are loaded at once
 const REFUSED = [400, 404, 413, 422]; // answers to a question that may be asked in another form
 const STYLES = await sheets("tokens.css", "chat.css");
@@ -30,6 +31,19 @@ function contentOf(turn) {
   if (!turn.files.length) return turn.question;
   const text = turn.question ? [{ type: "text", text: turn.question }] : [];
   return [...text, ...turn.files.map((each) => each.part)];
+}
+
+/**
+ * Return what is said of a block: without its buttons, and of a table how long it is.
+ * @param {HTMLElement} block
+ */
+function spoken(block) {
+  const copy = /** @type {HTMLElement} */ (block.cloneNode(true));
+  const rows = copy.querySelectorAll("tbody tr").length;
+  if (rows) return `${t("Table")}: ${tn(rows, "{n} row", "{n} rows")}`;
+  for (const chip of copy.querySelectorAll(".chip")) chip.replaceWith(` (${chip.textContent})`);
+  for (const other of copy.querySelectorAll("button, .card")) other.remove();
+  return copy.textContent ?? "";
 }
 
 export class GroundhookChat extends HTMLElement {
@@ -64,6 +78,9 @@ export class GroundhookChat extends HTMLElement {
     this.hello = h("div", { class: "hello" });
     this.status = h("div", { class: "status" });
     this.talk = h("div", { class: "talk", tabindex: "-1" }, this.hello, this.list, this.status);
+    /** The turn whose progress is said. @type {Turn | null} */
+    this.asked = null;
+    this.said = ""; // of its progress
     this.spokenText = h("div", { class: "spoken", "aria-live": "polite" });
     this.composer = new Composer({
       ask: (text) => void this.ask(text),
@@ -75,7 +92,7 @@ export class GroundhookChat extends HTMLElement {
     this.closer = h("button", { type: "button", class: "closer", "aria-label": t("Close the chat") }, icon("close"));
     this.name = h("bdi");
     this.head = h("div", { class: "head", hidden: true }, h("b", null, this.name), this.closer);
-    this.panel = h("div", { class: "panel" }, this.head, this.talk, this.composer.element, this.spokenText);
+    this.panel = h("div", { class: "panel", role: "group" }, this.head, this.talk, this.composer.element, this.spokenText);
     this.shadow.append(h("div", { class: "root", lang: LANGUAGE, dir: DIRECTION }, this.launcher, this.panel));
     this.composer.takeDrops(this.panel);
     this.#listen();
@@ -132,7 +149,7 @@ export class GroundhookChat extends HTMLElement {
     this.#show([]);
     try {
       const assistant = this.getAttribute("assistant");
-      if (!assistant) throw new Problem(0, "usage", "The element needs the attribute `assistant`.");
+      if (!assistant) throw new Problem(0, "usage", t("The element needs the attribute {name}.", { name: "`assistant`" }));
       const [me, found] = await Promise.all([
         this.server.json("GET", "/api/me"),
         this.server.json("GET", `/api/assistants/${encodeURIComponent(assistant)}`),
@@ -146,6 +163,11 @@ export class GroundhookChat extends HTMLElement {
       if (generation === this.generation) this.#fail(error);
     }
     this.composer.restore();
+  }
+
+  #restart() {
+    this.#leave();
+    void this.start();
   }
 
   /** Begin a conversation without messages. */
@@ -163,6 +185,7 @@ export class GroundhookChat extends HTMLElement {
     const question = text.trim();
     const { files } = this.composer.files;
     if (!(question || files.length) || this.busy) return;
+    this.#leave();
     await this.ready;
     if (this.busy || !this.assistant) return;
     const edited = this.editing;
@@ -211,6 +234,9 @@ export class GroundhookChat extends HTMLElement {
   async #run(turn, begin) {
     const running = (this.running = new AbortController());
     this.spoken = 0;
+    this.asked = turn;
+    this.said = "";
+    this.spokenText.replaceChildren();
     this.#changed();
     try {
       await begin({
@@ -296,7 +322,7 @@ export class GroundhookChat extends HTMLElement {
     if (!shown) return;
     if (turn && this.turns.includes(turn)) turn.troubles.push({ code: problem.code, message: problem.message });
     else {
-      const again = h("button", { type: "button", class: "quiet", onclick: () => this.start() }, t("Try again"));
+      const again = h("button", { type: "button", class: "quiet", onclick: () => this.#restart() }, t("Try again"));
       this.status.replaceChildren(h("div", { class: "trouble", role: "alert" }, h("p", null, problem.message)), again);
     }
     this.#changed();
@@ -337,6 +363,7 @@ export class GroundhookChat extends HTMLElement {
    */
   async #again(turn) {
     if (this.busy) return;
+    this.#leave();
     const at = this.turns.indexOf(turn);
     if (!this.kept || !turn.messageId) {
       this.editing = turn;
@@ -361,6 +388,7 @@ export class GroundhookChat extends HTMLElement {
    */
   async #decide(turn, approved, answer = "") {
     if (this.busy) return;
+    this.#leave();
     const asked = turn.pending.some((each) => each.question);
     const names = asked
       ? [answer || t("No answer")]
@@ -380,8 +408,14 @@ export class GroundhookChat extends HTMLElement {
   async #branch(id) {
     try {
       const path = `/api/chats/${encodeURIComponent(this.chatId)}`;
+      const name = this.shadow.activeElement?.ariaLabel ?? "";
+      const n = this.views.findIndex((view) => view.element.contains(this.shadow.activeElement));
       await this.server.json("PATCH", path, { branch: id });
       await this.#load(this.generation);
+      if (n < 0) return;
+      // The same button of the branch that is shown now, or at its end the other one.
+      const buttons = [.../** @type {NodeListOf<HTMLButtonElement>} */ (this.views[n]?.element.querySelectorAll(".branches button:not(:disabled)") ?? [])];
+      (buttons.find((each) => each.ariaLabel === name) ?? buttons[0])?.focus();
     } catch (error) {
       this.#fail(error);
     }
@@ -440,8 +474,28 @@ export class GroundhookChat extends HTMLElement {
     this.talk.addEventListener("scroll", () => {
       if (this.talk.scrollTop < 200) void this.#loadEarlier().catch((error) => this.#fail(error));
     });
-    this.launcher.addEventListener("click", () => this.setAttribute("open", "true"));
-    this.closer.addEventListener("click", () => this.setAttribute("open", "false"));
+    this.launcher.addEventListener("click", () => {
+      this.setAttribute("open", "true");
+      this.composer.input.focus();
+    });
+    this.closer.addEventListener("click", () => this.#close());
+    this.panel.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.getAttribute("open") === "true" && !event.isComposing) this.#close();
+    });
+  }
+
+  #close() {
+    this.setAttribute("open", "false");
+    this.launcher.focus();
+  }
+
+  /** Leave a control that will be gone, for where the next question is written. */
+  #leave() {
+    const at = this.shadow.activeElement;
+    if (!at || !this.talk.contains(at)) return;
+    // On a telephone the keyboard would cover the answer.
+    if (matchMedia("(hover: hover)").matches) this.composer.input.focus();
+    else this.talk.focus();
   }
 
   #openOrClose() {
@@ -449,7 +503,6 @@ export class GroundhookChat extends HTMLElement {
     this.launcher.hidden = open !== "false";
     this.head.hidden = open === null;
     this.panel.hidden = open === "false";
-    if (open === "true") this.composer.input.focus();
   }
 
   /** Show what the assistant says of itself, with questions to begin with. */
@@ -461,6 +514,7 @@ export class GroundhookChat extends HTMLElement {
     this.composer.files.allow(about?.files ?? 0, about?.file_mb ?? 0);
     this.composer.input.placeholder = about?.name ? t("Ask {name}", { name: about.name }) : t("Ask");
     this.name.textContent = about?.name ?? "";
+    this.panel.ariaLabel = about?.name || t("Conversation");
     this.hello.replaceChildren(
       h("h2", { dir: "auto" }, String(said.title ?? about?.name ?? "")),
       h("p", { dir: "auto" }, String(said.description ?? about?.description ?? "")),
@@ -541,13 +595,37 @@ export class GroundhookChat extends HTMLElement {
    * @param {AnswerView} view
    */
   #speak(view) {
+    this.#speakOfSearches(view.turn);
     if (this.busy === false && view.turn.state !== "done") return;
     const complete = view.turn.end ? view.nodes.length : view.nodes.length - 1;
     if (complete <= this.spoken || (!this.busy && this.spoken === 0 && view.turn.now === 0)) return;
-    const texts = view.nodes.slice(this.spoken, complete).map((node) => node.textContent ?? "");
+    const texts = view.nodes.slice(this.spoken, complete).map(spoken);
     this.spoken = complete;
-    this.spokenText.append(h("p", null, texts.join(" ")));
-    while (this.spokenText.children.length > 3) this.spokenText.firstElementChild?.remove();
+    this.#say(texts.join(" "));
+  }
+
+  /**
+   * Say that the searches began, and once what they found.
+   * @param {Turn} turn
+   */
+  #speakOfSearches(turn) {
+    if (turn !== this.asked || !turn.searches.length) return;
+    const { found, failed } = searched(turn);
+    const done = turn.searches.every((each) => each.complete);
+    const says = turn.blocks.length || done ? [found, failed].filter(Boolean).join(", ") : t("searching …");
+    if (this.said === says || (this.said && this.said !== t("searching …"))) return;
+    this.said = says;
+    this.#say(says);
+  }
+
+  /**
+   * Say something once. It does not stay: who reads on finds it in the conversation.
+   * @param {string} text
+   */
+  #say(text) {
+    const said = h("p", null, text);
+    this.spokenText.append(said);
+    setTimeout(() => said.remove(), SPOKEN_MS);
   }
 
   // ---- for its parts

@@ -1,7 +1,7 @@
 // @ts-check
 /** The list of chats beside the conversation: find, rename, delete. */
 
-import { h } from "./dom.js";
+import { h, keepingFocus } from "./dom.js";
 import { t } from "./words.js";
 
 /** @typedef {import("./types.d.ts").Chat} Chat */
@@ -68,7 +68,7 @@ export class ChatList {
       ]);
     if (!made.length) made.push(h("p", { class: "empty" }, this.find.value ? t("No chat has this in its title.") : t("Your chats are kept here.")));
     if (this.next) made.push(h("button", { type: "button", class: "note", onclick: () => this.#more() }, t("Show older ones")));
-    this.place.replaceChildren(...made);
+    keepingFocus(this.place, () => this.place.replaceChildren(...made));
   }
 
   /** @param {Chat} chat */
@@ -80,7 +80,7 @@ export class ChatList {
       event.preventDefault();
       this.page.open(chat);
     };
-    const more = h("button", { type: "button", class: "more", "aria-label": t("Rename or delete “{title}”", { title }), onclick: () => this.#change(chat) }, "…");
+    const more = h("button", { type: "button", class: "more", id: `more ${chat.id}`, "aria-label": t("Rename or delete “{title}”", { title }), onclick: () => this.#change(chat) }, "…");
     return h("li", { class: here ? "current" : null }, h("a", { href, "aria-current": here ? "page" : null, onclick: open, title }, h("bdi", null, title)), more);
   }
 
@@ -121,11 +121,14 @@ export class ChatList {
         else if (dialog.returnValue === "delete") {
           await this.server.json("DELETE", path);
           this.page.gone(chat.id);
-        } else return;
-        await this.load();
+        }
+        if (dialog.returnValue) await this.load();
       } catch (error) {
         this.page.fail(error);
       }
+      // The list may have been drawn anew meanwhile; of a deleted chat the next one is there.
+      const next = document.getElementById(`more ${chat.id}`) ?? this.place.querySelector("a, button");
+      /** @type {HTMLElement | null} */ (next)?.focus();
     });
     document.body.append(dialog);
     dialog.showModal();

@@ -118,11 +118,16 @@ function attachCard(holder, button, group, reading) {
     card?.remove();
     card = null;
   };
+  // What is opened from the card gives the focus back to the chip, since the card is gone then.
+  const leave = () => {
+    button.focus();
+    hide();
+  };
   const show = () => {
     clearTimeout(timer);
     if (card) return;
     card = h("span", { class: "card", popover: "manual", role: "group", "aria-label": t("Source") });
-    card.append(...group.map((each) => section(each, reading)));
+    card.append(...group.map((each) => section(each, reading, leave)));
     holder.append(card);
     card.showPopover();
     put(card, button);
@@ -140,8 +145,7 @@ function attachCard(holder, button, group, reading) {
   holder.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !card) return;
     event.stopPropagation();
-    button.focus();
-    hide();
+    leave();
   });
   button.addEventListener("click", () => {
     if (group.length > 1 || !group[0].item?.url) show();
@@ -165,8 +169,17 @@ function put(card, button) {
 /**
  * @param {Citation} citation
  * @param {Reading} reading
+ * @param {() => void} leave the card
  */
-function section(citation, reading) {
+function section(citation, reading, leave) {
+  const open = () => {
+    leave();
+    reading.open(citation);
+  };
+  const why = () => {
+    leave();
+    reading.why?.(citation.marker);
+  };
   const item = /** @type {Item} */ (citation.item);
   const where = [place(item), item.document_id, item.published].filter(Boolean).join(" / ");
   const how = [kind(item.type), item.status, item.score ? t("score {score}", { score: item.score.toFixed(2) }) : ""];
@@ -198,10 +211,10 @@ function section(citation, reading) {
       { class: "foot" },
       h("span", { dir: "auto" }, where),
       reading.opensHere(item)
-        ? h("button", { type: "button", onclick: () => reading.open(citation) }, t("Open"))
+        ? h("button", { type: "button", onclick: open }, t("Open"))
         : safeAddress(item.url) && link(item.url, t("Open")),
       reading.why &&
-        h("button", { type: "button", onclick: () => reading.why?.(citation.marker) }, "Why here?"),
+        h("button", { type: "button", onclick: why }, "Why here?"),
     ),
   );
 }

@@ -21,6 +21,35 @@ export function h(name, props, ...children) {
   return made;
 }
 
+/** Return the element with the focus, also one within shadow roots. */
+export function focused() {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return /** @type {HTMLElement | null} */ (at);
+}
+
+const CONTROLS = "button:not(:disabled), a[href], input, select, textarea, summary, [tabindex]";
+const nameOf = (/** @type {Element} */ control) => control.tagName + (control.ariaLabel ?? control.textContent);
+
+/**
+ * Change what is in a node. A focus within stays where it is: on the control of the same name, else
+ * on the one in the same place; and what is typed there stays typed.
+ * @param {HTMLElement} place
+ * @param {() => void} change
+ */
+export function keepingFocus(place, change) {
+  const at = focused();
+  const before = at && at !== place && place.contains(at) ? /** @type {HTMLElement[]} */ ([...place.querySelectorAll(CONTROLS)]) : [];
+  change();
+  if (!at || !before.length || (at.isConnected && focused() === at)) return;
+  const now = /** @type {HTMLElement[]} */ ([...place.querySelectorAll(CONTROLS)]);
+  const n = before.indexOf(at);
+  const same = (/** @type {HTMLElement | undefined} */ each) => each && nameOf(each) === nameOf(at);
+  const next = at.isConnected ? at : same(now[n]) ? now[n] : (now.find(same) ?? now[Math.min(n, now.length - 1)]);
+  if (next instanceof HTMLInputElement && at instanceof HTMLInputElement && same(next)) next.value = at.value;
+  next?.focus({ preventScroll: true });
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Drawings of 16 by 16, as paths that are stroked. */

@@ -54,7 +54,7 @@ export class Knowledge {
     this.drop = h("p", { class: "drop" }, h("button", { type: "button", class: "go", onclick: () => this.file.click() }, "Add files …"), this.file, h("span", null, " or drop files and folders here"));
     const left = h("div", null, this.drop, this.bar, this.filter, h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Document"), h("th", { scope: "col", class: "n" }, "Passages"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")))), this.list));
     this.both = h("div", { class: "two" }, left, this.shown);
-    const view = h("div", { class: "view knowledge" }, h("div", { class: "row" }, h("label", { for: "collection" }, "Collection"), this.pick, this.about), search, this.notice, this.both, this.read);
+    const view = h("div", { class: "view knowledge", lang: "en", dir: "ltr" }, h("div", { class: "row" }, h("label", { for: "collection" }, "Collection"), this.pick, this.about), search, this.notice, this.both, this.read);
     for (const type of ["dragenter", "dragover"]) view.addEventListener(type, (event) => this.#over(/** @type {DragEvent} */ (event), true));
     view.addEventListener("dragleave", (event) => this.#over(event, false));
     view.addEventListener("drop", (event) => void this.#dropped(event));

@@ -90,6 +90,7 @@ function signIn(why) {
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const given = input.value.trim();
+      told.textContent = ""; // the same words again are said again
       try {
         if (JWT.test(given)) sessionStorage.setItem(TOKEN, given);
         else {
@@ -100,6 +101,7 @@ function signIn(why) {
       } catch (error) {
         sessionStorage.removeItem(TOKEN);
         told.textContent = error instanceof Error ? error.message : String(error);
+        input.select();
         return;
       }
       asking = null;
@@ -230,8 +232,11 @@ async function exportChat() {
 }
 
 function closeSide() {
+  const inside = at("side").contains(document.activeElement) && at("side").classList.contains("open");
   at("side").classList.remove("open");
   at("menu").setAttribute("aria-expanded", "false");
+  // What is hidden loses the focus; where there is no menu the side stays.
+  if (inside && at("menu").checkVisibility()) at("menu").focus();
 }
 
 async function start() {
@@ -271,9 +276,10 @@ async function start() {
 
 document.documentElement.lang = LANGUAGE;
 document.documentElement.dir = DIRECTION;
-for (const [id, words] of Object.entries({ new: t("New chat"), export: t("Export"), title: t("New chat") })) at(id).textContent = words;
+for (const [id, words] of Object.entries({ skip: t("To the question"), new: t("New chat"), export: t("Export"), title: t("New chat") })) at(id).textContent = words;
 for (const [id, words] of Object.entries({ side: t("Chats"), menu: t("Chats"), assistants: t("Assistants"), find: t("Find a chat"), views: t("Tools") })) at(id).ariaLabel = words;
 /** @type {HTMLInputElement} */ (at("find")).placeholder = t("Find a chat");
+at("skip").addEventListener("click", () => /** @type {HTMLElement | null} */ (chat.isConnected ? chat.composer.input : at("conversation").querySelector("input, textarea, button"))?.focus());
 at("new").prepend(icon("plus"));
 at("pick").append(icon("down"));
 at("menu").append(icon("menu"));

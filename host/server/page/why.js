@@ -3,7 +3,7 @@
 
 import { copy } from "./blocks.js";
 import { place } from "./chips.js";
-import { duration, h, icon } from "./dom.js";
+import { duration, focused, h, icon } from "./dom.js";
 
 /** @typedef {import("./types.d.ts").Turn} Turn */
 
@@ -25,15 +25,17 @@ export class Why {
     this.turn = null;
     /** @type {any[]} */
     this.events = [];
-    this.body = h("div", { class: "body", role: "tabpanel", tabindex: "0" });
+    /** What had the focus before the drawer. @type {HTMLElement | null} */
+    this.opener = null;
+    this.body = h("div", { class: "body", role: "tabpanel", id: "why-panel", tabindex: "0" });
     this.tabs = TABS.map((name) =>
-      h("button", { type: "button", class: "tab", role: "tab", onclick: () => this.#choose(name) }, name),
+      h("button", { type: "button", class: "tab", role: "tab", "aria-controls": "why-panel", onclick: () => this.#choose(name) }, name),
     );
     drawer.append(
       h(
         "header",
         null,
-        h("div", { role: "tablist", "aria-label": "Why" }, ...this.tabs),
+        h("div", { role: "tablist", "aria-label": "Why", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#step(event) }, ...this.tabs),
         h("button", { type: "button", onclick: () => this.#try() }, "Try other settings"),
         h("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, icon("close")),
       ),
@@ -54,6 +56,7 @@ export class Why {
     this.marker = marker;
     this.tab = "Sources";
     this.events = [];
+    if (this.drawer.hidden) this.opener = focused();
     this.drawer.hidden = false;
     this.#draw();
     this.body.focus();
@@ -69,14 +72,32 @@ export class Why {
   }
 
   close() {
+    const inside = this.drawer.contains(focused());
     this.drawer.hidden = true;
     this.turn = null;
+    if (inside && this.opener?.isConnected) this.opener.focus();
   }
 
   /** Ask the question of this turn in the workbench. */
   #try() {
     const question = this.turn?.question ?? "";
     location.hash = String(new URLSearchParams({ a: this.assistant(), view: "workbench", q: question }));
+  }
+
+  /**
+   * Go to another tab, as the arrows say.
+   * @param {KeyboardEvent} event
+   */
+  #step(event) {
+    const at = TABS.indexOf(this.tab);
+    const back = getComputedStyle(this.drawer).direction === "rtl" ? "ArrowRight" : "ArrowLeft";
+    const forth = back === "ArrowLeft" ? "ArrowRight" : "ArrowLeft";
+    const to = { [back]: at - 1, [forth]: at + 1, Home: 0, End: -1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const tab = this.tabs.at(to % TABS.length);
+    this.#choose(tab?.textContent ?? this.tab);
+    tab?.focus();
   }
 
   /** @param {string} tab */
@@ -86,7 +107,11 @@ export class Why {
   }
 
   #draw() {
-    for (const tab of this.tabs) tab.setAttribute("aria-selected", String(tab.textContent === this.tab));
+    for (const tab of this.tabs) {
+      const here = tab.textContent === this.tab;
+      tab.setAttribute("aria-selected", String(here));
+      tab.tabIndex = here ? 0 : -1;
+    }
     this.body.setAttribute("aria-label", this.tab);
     const show = { Sources: () => this.#sources(), Trace: () => this.#trace(), Events: () => this.#events() };
     if (this.tab in show) this.body.replaceChildren(...show[/** @type {keyof typeof show} */ (this.tab)]());

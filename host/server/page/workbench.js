@@ -57,7 +57,7 @@ export class Workbench {
     this.questions.addEventListener("input", () => (this.rows = null));
     /** @type {AbortController | null} */
     this.stop = null;
-    place.replaceChildren(h("div", { class: "view workbench" }, form, this.results));
+    place.replaceChildren(h("div", { class: "view workbench", lang: "en", dir: "ltr" }, form, this.results));
     void this.#settings();
     this.questions.focus();
   }
