@@ -69,6 +69,7 @@ KINDS: Mapping[str, ProblemKind] = {
     "already_decided": ProblemKind(
         409, "Decided already", "No call of the answer waits for the user's approval any more."
     ),
+    "sync_busy": ProblemKind(409, "The sync is running", "A sync of the toolkit is under way."),
     "idempotency_busy": ProblemKind(
         409, "Under way", "The first request with this Idempotency-Key has not begun its turn yet."
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.parts.kept_collections import TEA, kept  # noqa: F401 - a fixture
-from tests.server.conftest import OTHER, READER, Served
+from tests.server.conftest import OTHER, READER, Served, lines
 
 NAMES = (
     "../evil.md",
@@ -37,6 +37,21 @@ def test_readers_and_keys_of_other_assistants_keep_no_collection(
         assert reader.get("/api/kb").status_code == 403
         assert secret not in other.get("/api/kb").text
         assert other.get("/api/kb/nothing").json()["code"] == "unknown_name"
+
+
+def test_a_keeper_of_some_assistants_syncs_their_toolkits_and_hears_of_no_counts(
+    kept: Served,  # noqa: F811
+) -> None:
+    with kept.client(READER) as reader:
+        assert reader.get("/api/syncs").status_code == 403
+        assert reader.post("/api/syncs/shared").status_code == 403
+    with kept.client(OTHER) as acme:
+        (state,) = acme.get("/api/syncs").json()["syncs"]
+        assert state["toolkit"] == "shared"
+        assert {"records", "error"}.isdisjoint(state)
+        assert lines(acme.post("/api/syncs/shared"))[-1] == {"type": "done", "toolkit": "shared"}
+        refused = acme.post("/api/syncs/agents.late.private")
+        assert (refused.status_code, refused.json()["code"]) == (404, "unknown_name")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -141,6 +141,31 @@ FILES = {
         }
     ),
     "kb/notes.kb.yao": '{ "name": "Notes" }',
+    "kb/recipes.kb.yao": json.dumps(
+        {
+            "name": "Recipes",
+            "embedding": {"provider": "hash"},
+            "fields": {
+                "preview": "text",
+                "made": "boolean",
+                "tags": {"type": "keyword", "facetable": True},
+                "written": "datetime",
+                "supersedes": "keyword",
+                "links": "keyword",
+            },
+        }
+    ),
+    "toolkits/recipes.toolkit.yao": json.dumps(
+        {
+            "type": "memory",
+            "owner": "app",
+            "collections": {"all": "recipes"},
+            "source": {"file": "records"},
+        }
+    ),
+    "records/all.jsonl": (
+        '{"id": 1, "collection": "all", "title": "Mint <b>", "content": "Mint is cut in June."}\n'
+    ),
     "notes/tea <b>.md": (
         "# Tea <b>\n\nBlack tea takes boiling water and four minutes.\n\n"
         "# Coffee\n\nCoffee takes three minutes.\n"

@@ -961,6 +961,19 @@ def test_a_document_is_read_beside_its_passages_by_the_keyboard_alone(visit: Vis
 
 
 @pytest.mark.browser
+def test_a_toolkit_is_synced_from_the_page(visit: Visit) -> None:
+    visit.sign_in(LOCAL, "#view=knowledge&k=recipes")
+    page = visit.page
+    syncs = page.get_by_role("region", name="Syncs")
+    syncs.get_by_text("0 records · never synced").wait_for()
+    page.get_by_role("button", name="Sync now: recipes").press("Enter")
+    page.get_by_role("status").get_by_text("recipes is synced: 1 memories, 1 added.").wait_for()
+    syncs.get_by_text("1 record · synced").wait_for()
+    assert page.evaluate(FOCUSED) == "Sync now: recipes"
+    page.get_by_role("button", name="1", exact=True).wait_for()
+
+
+@pytest.mark.browser
 def test_readers_keep_no_knowledge(visit: Visit) -> None:
     visit.sign_in(READER, "#a=tea&view=knowledge")
     visit.page.locator("groundhook-chat textarea").wait_for()

@@ -3,14 +3,50 @@ list."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.server.conftest import APP, OTHER, READER, Served, serving, settings, write
 
+_MEMORY = json.loads(
+    (Path(__file__).parents[2] / "assistants/memory/kb/qa.kb.yao").read_text(encoding="utf-8")
+)
+_RECORD = '{"id": 1, "collection": "all", "title": "Milk", "content": "Milk comes on Mondays."}\n'
+
+
+def _synced(folder: str, name: str) -> dict[str, str]:
+    """Return the files of a toolkit that is synced into a collection of its own."""
+    made = {
+        key: value for key, value in _MEMORY.items() if key not in ("tenant_field", "permission")
+    }
+    toolkit = {
+        "type": "memory",
+        "owner": "app",
+        "collections": {"all": name},
+        "source": {"file": "records"},
+    }
+    return {
+        f"{folder}kb/{name}.kb.yao": json.dumps({**made, "embedding": {"provider": "hash"}}),
+        f"{folder}toolkits/{name}.toolkit.yao": json.dumps(toolkit),
+        f"{folder}records/all.jsonl": _RECORD,
+    }
+
+
 FILES = {
     **APP,
+    **_synced("", "shared"),
+    **_synced("assistants/late/", "private"),
+    "assistants/late/toolkits/lost.toolkit.yao": json.dumps(
+        {
+            "type": "memory",
+            "owner": "app",
+            "collections": {"all": "shared"},
+            "source": {"file": "no"},
+        }
+    ),
     "kb/notes.kb.yao": '{ "name": "Notes", "embedding": { "provider": "hash" } }',
     "kb/asked.kb.yao": '{ "name": "Asked", "embedding": { "provider": "hash" } }',
     "kb/own.kb.yao": (
@@ -20,7 +56,8 @@ FILES = {
         '{ "name": "Secret", "embedding": { "provider": "hash" } }'
     ),
     "assistants/tea/package.yao": (
-        '{ "name": "Tea", "connector": "cites", "kb": { "collections": ["notes", "own"] } }'
+        '{ "name": "Tea", "connector": "cites", "kb": { "collections": ["notes", "own"] },'
+        ' "tools": ["shared"] }'
     ),
 }
 TEA = "# Tea\n\nBlack tea takes boiling water and four minutes.\n"

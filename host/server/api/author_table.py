@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from groundhook.host.server.api import knowledge as knowledge_api
-from groundhook.host.server.api import knowledge_search
+from groundhook.host.server.api import knowledge_search, knowledge_sync
 from groundhook.host.server.api import meta as meta_api
 from groundhook.host.server.api import trials as trials_api
 from groundhook.host.server.api.knowledge_search import KnowledgeSearch
@@ -84,6 +84,21 @@ AUTHOR_ENDPOINTS: tuple[Endpoint, ...] = (
         handler=knowledge_api.remove_document,
         status=204,
         about="Remove a document.",
+        scope="kb",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/syncs",
+        handler=knowledge_sync.list_syncs,
+        about="The syncs of the toolkits that the caller may sync, with their state.",
+        scope="kb",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/syncs/{toolkit}",
+        handler=knowledge_sync.sync,
+        about="Sync a toolkit now: a line of JSON for each progress, and the result. It ends when"
+        " the client leaves, and the next one continues it.",
         scope="kb",
     ),
 )

@@ -4,7 +4,7 @@ adding and removing documents. Everything is of the caller's tenant."""
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
@@ -23,7 +23,8 @@ from groundhook.core.json_lines import line
 from groundhook.core.types.collection_spec import CollectionSpec
 from groundhook.core.unseen import clean
 from groundhook.host.server.api.sources import may_read
-from groundhook.host.server.problems import Refused, WrongRequest, problem_of
+from groundhook.host.server.api.steps import StepLines, lines_of
+from groundhook.host.server.problems import Refused, WrongRequest
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.sse import JSON_LINES
 
@@ -32,8 +33,6 @@ MOST_FILES = 100  # of one request
 LONGEST_NAME = 300
 LONGEST_PART = 255  # bytes of a folder's or a file's name, as most file systems allow
 _UNUSABLE = re.compile(r"[\x00-\x1f\x7f\\:]")
-
-_Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class _WholeForm(MultiPartParser):
@@ -201,12 +200,17 @@ async def _added(
     names: Sequence[str],
 ) -> AsyncIterator[str]:
     """Add what a folder holds, and yield the progress, the outcome of each file, and the counts."""
-    sending, receiving = anyio.create_memory_object_stream[Mapping[str, Any]](64)
     host = call.serving.host
 
-    def progress(done: int, total: int, document: str, passages: int) -> None:
-        if sending.statistics().current_buffer_used < 32:
-            sending.send_nowait(
+    async def work(steps: StepLines) -> None:
+        await steps.tell({"type": "received", "files": list(names)})
+        report = await host.kb.add(
+            collection,
+            [Path(folder.name)],
+            tenant=tenant or "",
+            prune=False,
+            uploaded=True,
+            progress=lambda done, total, document, passages: steps.show(
                 {
                     "type": "progress",
                     "done": done,
@@ -214,41 +218,20 @@ async def _added(
                     "document": document,
                     "passages": passages,
                 }
-            )
-
-    async def work() -> None:
-        async with sending:
-            try:
-                report = await host.kb.add(
-                    collection,
-                    [Path(folder.name)],
-                    tenant=tenant or "",
-                    prune=False,
-                    uploaded=True,
-                    progress=progress,
-                    delegates=host.delegates(),
-                )
-            except HostError as exc:
-                problem = problem_of(exc)
-                await sending.send(
-                    {"type": "error", "code": problem.code, "detail": problem.detail}
-                )
-                return
-            for file in report.files:
-                fields = asdict(file)
-                for key in ("path", "error"):  # without the folder of the server
-                    fields[key] = fields[key].replace(f"{folder.name}/", "")
-                await sending.send({"type": "file", **fields})
-            unread = [name.replace(f"{folder.name}/", "") for name in report.unread]
-            await sending.send({"type": "done", "counts": dict(report.counts), "unread": unread})
+            ),
+            delegates=host.delegates(),
+        )
+        for file in report.files:
+            fields = asdict(file)
+            for key in ("path", "error"):  # without the folder of the server
+                fields[key] = fields[key].replace(f"{folder.name}/", "")
+            await steps.tell({"type": "file", **fields})
+        unread = [name.replace(f"{folder.name}/", "") for name in report.unread]
+        await steps.tell({"type": "done", "counts": dict(report.counts), "unread": unread})
 
     try:
-        with call.stream():
-            yield line({"type": "received", "files": list(names)})
-            async with anyio.create_task_group() as tasks, receiving:
-                tasks.start_soon(work)
-                async for each in receiving:
-                    yield line(each)
+        async for each in lines_of(call, work):
+            yield each
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(folder.cleanup)

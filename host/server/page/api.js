@@ -218,6 +218,23 @@ export async function readEvents(answer, onevent) {
 }
 
 /**
+ * Read the lines of JSON of an answer. What `take` throws ends it.
+ * @param {Response} answer
+ * @param {(line: any) => void} take
+ */
+export async function readLines(answer, take) {
+  const reader = /** @type {ReadableStream} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts.filter(Boolean)) take(JSON.parse(part));
+  }
+}
+
+/**
  * @param {number} seconds
  * @param {AbortSignal} signal
  */

@@ -1,8 +1,10 @@
 // @ts-check
 /** Collections for those who keep them: documents, passages as they were cut, a search with reasons. */
 
+import { readLines } from "./api.js";
 import { count, h } from "./dom.js";
 import { beside, foundPassage, scores } from "./passages.js";
+import { Syncs } from "./syncs.js";
 
 /** @typedef {import("./api.js").Server} Server */
 
@@ -53,6 +55,8 @@ export class Knowledge {
     });
     this.drop = h("p", { class: "drop" }, h("button", { type: "button", class: "go", onclick: () => this.file.click() }, "Add files …"), this.file, h("span", null, " or drop files and folders here"));
     const left = h("div", null, this.drop, this.bar, this.filter, h("table", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Document"), h("th", { scope: "col", class: "n" }, "Passages"), h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")))), this.list));
+    this.syncs = new Syncs(server, { report: (said) => this.#report(said), synced: () => this.#collections() });
+    left.append(this.syncs.node);
     this.both = h("div", { class: "two" }, left, this.shown);
     const view = h("div", { class: "view knowledge", lang: "en", dir: "ltr" }, h("div", { class: "row" }, h("label", { for: "collection" }, "Collection"), this.pick, this.about), search, this.notice, this.both, this.read);
     for (const type of ["dragenter", "dragover"]) view.addEventListener(type, (event) => this.#over(/** @type {DragEvent} */ (event), true));
@@ -65,6 +69,7 @@ export class Knowledge {
 
   close() {
     this.closed = true;
+    this.syncs.close();
   }
 
   /** @param {unknown} error */
@@ -83,7 +88,11 @@ export class Knowledge {
       if (!collections.length) return this.#report("There is no collection that you may keep.");
       this.pick.replaceChildren(...collections.map((/** @type {any} */ each) => h("option", { value: each.id }, `${each.name || each.id} · ${count(each.documents, "document")}`)));
       this.collections = new Map(collections.map((/** @type {any} */ each) => [each.id, each]));
-      await this.#choose(this.collections.has(this.id) ? this.id : collections[0].id);
+      const id = this.collections.has(this.id) ? this.id : collections[0].id;
+      if (id !== this.id || !this.documents.length) return await this.#choose(id);
+      this.pick.value = id;
+      this.#describe(id);
+      await this.#load();
     } catch (error) {
       this.#report(error);
     }
@@ -92,13 +101,18 @@ export class Knowledge {
   /** @param {string} id */
   async #choose(id) {
     this.id = this.pick.value = id;
-    const about = this.collections?.get(id);
-    this.about.textContent = about ? [id, count(about.passages, "passage"), size(about.bytes), about.language, about.tenant && `tenant ${about.tenant}`].filter(Boolean).join(" · ") : id;
+    this.#describe(id);
     this.document = "";
     this.standings = [];
     this.#show(false);
     this.shown.replaceChildren(h("p", { class: "note" }, "Choose a document to see its passages, or search."));
     await this.#load();
+  }
+
+  /** @param {string} id */
+  #describe(id) {
+    const about = this.collections?.get(id);
+    this.about.textContent = about ? [id, count(about.passages, "passage"), size(about.bytes), about.language, about.tenant && `tenant ${about.tenant}`].filter(Boolean).join(" · ") : id;
   }
 
   async #load() {
@@ -209,7 +223,7 @@ export class Knowledge {
       await this.server.send("DELETE", `${this.#base}/documents/${path(document)}`);
       this.#report(`${document} was removed.`);
       this.shown.replaceChildren();
-      await this.#load();
+      await this.#collections();
       this.filter.focus(); // the button that removed is gone
     } catch (error) {
       this.#report(error);
@@ -270,7 +284,7 @@ export class Knowledge {
     this.bar.hidden = true;
     const done = files.length ? `${count(added, "file")} added.` : "Nothing was dropped.";
     this.#report(problems.length ? new Error([done, ...problems].join("\n")) : done);
-    await this.#load();
+    await this.#collections();
   }
 
   /**
@@ -282,15 +296,7 @@ export class Knowledge {
     const form = new FormData();
     form.append("file", file, name);
     const answer = await this.server.send("POST", `${this.#base}/documents`, { body: form, headers: { accept: "application/x-ndjson" } });
-    const reader = /** @type {ReadableStream} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const parts = (rest + value).split("\n");
-      rest = parts.pop() ?? "";
-      for (const part of parts.filter(Boolean)) take(JSON.parse(part));
-    }
+    await readLines(answer, take);
   }
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The workbench of authors: questions as in the assistant's files and with a trial, side by side. */
 
-import { Problem } from "./api.js";
+import { Problem, readLines } from "./api.js";
 import { blockNode, copy } from "./blocks.js";
 import { count, duration, h } from "./dom.js";
 import { save } from "./table.js";
@@ -174,19 +174,13 @@ export class Workbench {
   async #lines(questions, take) {
     const body = { assistant: this.assistant, trial: this.#written(), questions };
     const answer = await this.server.send("POST", "/api/trials", { body, signal: this.stop?.signal, headers: { accept: "application/x-ndjson" } });
-    const reader = /** @type {ReadableStream} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
+    /** @type {any[]} */
     const lines = [];
-    let rest = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return lines;
-      const parts = (rest + value).split("\n");
-      rest = parts.pop() ?? "";
-      for (const part of parts.filter(Boolean)) {
-        lines.push(JSON.parse(part));
-        take(lines.at(-1));
-      }
-    }
+    await readLines(answer, (line) => {
+      lines.push(line);
+      take(line);
+    });
+    return lines;
   }
 
   /**
