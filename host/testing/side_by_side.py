@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groundhook.core.errors import HostError
 from groundhook.core.ports import Connector
-from groundhook.core.types.events import Event, Failed, StreamStart, Trace
+from groundhook.core.types.events import Event, Failed, StreamStart, Text, Trace
 from groundhook.core.types.turn import Identity, Message
 from groundhook.host.app.host import Host
 from groundhook.host.config.trial import Trial
 from groundhook.host.testing.answer import TurnRequests
 from groundhook.host.testing.frozen_web import with_frozen_web
 from groundhook.host.testing.stage import WatchedModel
+
+Told = Callable[[str], Awaitable[None]]
 
 
 @dataclass
@@ -53,9 +55,9 @@ class SideBySide:
         frozen = replace(host, runtime=with_frozen_web(host.runtime))
         return SideBySide(host=frozen, assistant=assistant, identity=identity, trial=trial)
 
-    async def ask(self, messages: Sequence[Message], column: int) -> Side:
+    async def ask(self, messages: Sequence[Message], column: int, told: Told | None = None) -> Side:
         """Return what the files (column 0) or the trial (1) make of a conversation. Errors are
-        events."""
+        events. `told` is called with each piece of the answer as it comes."""
         side, requests = Side(), TurnRequests()
         runtime = self.host.runtime
 
@@ -73,6 +75,8 @@ class SideBySide:
             async with turn as events:
                 async for event in events:
                     side.events.append(event)
+                    if told is not None and isinstance(event, Text):
+                        await told(event.delta)
         except HostError as exc:
             failed = Failed(code=exc.code, message=exc.message, hint=exc.hint)
             side.events += [StreamStart(assistant_id=self.assistant), failed]

@@ -862,6 +862,24 @@ def test_a_trial_is_answered_beside_the_files(visit: Visit) -> None:
 
 
 @pytest.mark.browser
+def test_both_columns_of_a_trial_fill_while_the_answers_come(visit: Visit) -> None:
+    open_workbench(visit, "Which teas are there?")
+    page = visit.page
+    page.evaluate(
+        "() => { window.came = new Set(); new MutationObserver(() => {"
+        " for (const each of document.querySelectorAll('.coming'))"
+        " if (each.textContent) came.add(each.parentElement.ariaLabel + ': ' + each.textContent);"
+        " }).observe(document.body, { childList: true, subtree: true, characterData: true }); }"
+    )
+    page.get_by_role("button", name="Run both").click()
+    page.locator(".rank").nth(1).wait_for()
+    came = page.evaluate("[...came].join('; ')")
+    assert "As in the files: Some **words** first." in came
+    assert "Trial: Some **words** first." in came
+    assert "#ref:" not in came
+
+
+@pytest.mark.browser
 def test_a_list_of_questions_has_a_verdict_and_a_test_is_shown_first(visit: Visit) -> None:
     open_workbench(visit, "Which teas are there?")
     page = visit.page

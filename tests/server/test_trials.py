@@ -44,6 +44,16 @@ def test_both_columns_answer_the_same_question(one_process: Served) -> None:
     assert found[-1]["type"] == "summary"
 
 
+def test_answers_that_are_streamed_come_in_pieces_and_then_whole(one_process: Served) -> None:
+    with one_process.client() as client:
+        found = ask(client, stream=True)
+    answers = {each["column"]: each for each in found if each["type"] == "answer"}
+    for column in (0, 1):
+        pieces = [each for each in found if each["type"] == "text" and each["column"] == column]
+        assert "".join(each["delta"] for each in pieces) == answers[column]["content"]
+        assert found.index(pieces[0]) < found.index(answers[column])
+
+
 def test_a_list_of_questions_is_compared_by_its_checks(one_process: Served) -> None:
     questions = [
         {"question": "all teas", "phrases": ["Two teas"]},

@@ -13,7 +13,7 @@ from anyio import to_thread
 from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
-from groundhook.core.errors import HostError, UsageError
+from groundhook.core.errors import UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.types.base import FewOf, Value
 from groundhook.core.types.connector_spec import Price
@@ -23,8 +23,9 @@ from groundhook.host.config.trial_diff import trial_changes, trial_diff
 from groundhook.host.output.dialects.blocks import written
 from groundhook.host.output.dialects.kept import kept
 from groundhook.host.server import request_body
+from groundhook.host.server.api.steps import StepLines, lines_of
 from groundhook.host.server.identity.client_addresses import is_loopback
-from groundhook.host.server.problems import Refused, problem_of
+from groundhook.host.server.problems import Refused
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.blocks_writer import parsed_of
 from groundhook.host.server.turns.sse import JSON_LINES
@@ -33,7 +34,7 @@ from groundhook.host.testing.evaluation.evaluator import prices_of
 from groundhook.host.testing.evaluation.scoring import Outcome, Turn, outcome_of
 from groundhook.host.testing.evaluation.suite import EvaluationRow, append_row, line_of
 from groundhook.host.testing.moves import moves
-from groundhook.host.testing.side_by_side import Side, SideBySide
+from groundhook.host.testing.side_by_side import Side, SideBySide, Told
 
 MOST_QUESTIONS = 50
 COLUMNS = ("files", "trial")
@@ -53,6 +54,9 @@ class TrialRequest(Value):
         max_length=MOST_QUESTIONS,
         description="Rows of a suite: {question, sources, phrases, figures, refusal, messages};"
         " none: the diff alone",
+    )
+    stream: bool = Field(
+        default=False, description="Whether each piece of an answer is told as it comes"
     )
 
 
@@ -111,6 +115,7 @@ class _Run:
     asked: SideBySide
     rows: Sequence[EvaluationRow]
     prices: Mapping[str, Price]
+    stream: bool
 
     async def answers(self, send: _Send) -> None:
         """Ask the questions one after the other, each in both columns at once, and send a line for
@@ -137,19 +142,28 @@ class _Run:
         send: _Send,
     ) -> None:
         messages = [*row.messages, Message(role="user", content=row.question)]
-        side = sides[column] = await self._admitted(messages, column, send)
+
+        async def told(delta: str) -> None:
+            piece = {"question": number, "column": column, "delta": delta}
+            await send({"type": "text", **piece})
+
+        side = sides[column] = await self._admitted(
+            messages, column, send, told if self.stream else None
+        )
         outcome = outcome_of(Turn(number, column, 0), row, side.events, self.prices)
         outcomes[column].append(outcome)
         shown = await _shown(self.call, side, outcome, brief=len(self.rows) > 1)
         await send({"type": "answer", "question": number, "column": column, **shown})
 
-    async def _admitted(self, messages: Sequence[Message], column: int, send: _Send) -> Side:
+    async def _admitted(
+        self, messages: Sequence[Message], column: int, send: _Send, told: Told | None
+    ) -> Side:
         """Return a side within the limits of turns, waiting for the next one if need be."""
         serving, caller = self.call.serving, self.call.caller
         while True:
             try:
                 async with serving.admitted(caller):
-                    return await self.asked.ask(messages, column)
+                    return await self.asked.ask(messages, column, told)
             except Refused as exc:
                 if exc.code != "rate_limited":
                     raise
@@ -167,25 +181,14 @@ async def _answers(
 ) -> AsyncIterator[str]:
     host = call.serving.host
     asked = SideBySide.of(host, wanted.assistant, call.caller.identity, trial)
-    run = _Run(call, asked, rows, prices_of(host))
-    sending, receiving = anyio.create_memory_object_stream[Mapping[str, Any]](8)
+    run = _Run(call, asked, rows, prices_of(host), wanted.stream)
 
-    async def work() -> None:
-        async with sending:
-            try:
-                await run.answers(sending.send)
-            except HostError as exc:
-                problem = problem_of(exc)
-                await sending.send(
-                    {"type": "error", "code": problem.code, "detail": problem.detail}
-                )
+    async def work(steps: StepLines) -> None:
+        await steps.tell(head)
+        await run.answers(steps.tell)
 
-    with call.stream():
-        yield line(head)
-        async with anyio.create_task_group() as tasks, receiving:
-            tasks.start_soon(work)
-            async for each in receiving:
-                yield line(each)
+    async for each in lines_of(call, work):
+        yield each
 
 
 async def _shown(call: Call, side: Side, outcome: Outcome, *, brief: bool) -> dict[str, Any]:

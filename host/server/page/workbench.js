@@ -3,7 +3,7 @@
 
 import { Problem, readLines } from "./api.js";
 import { blockNode, copy } from "./blocks.js";
-import { count, duration, h } from "./dom.js";
+import { count, duration, h, keepingFocus } from "./dom.js";
 import { save } from "./table.js";
 
 /** @typedef {import("./types.d.ts").TrialAnswer} TrialAnswer */
@@ -172,7 +172,8 @@ export class Workbench {
    * @param {(line: any) => void} take
    */
   async #lines(questions, take) {
-    const body = { assistant: this.assistant, trial: this.#written(), questions };
+    // A table of answers has no room for those that are not complete.
+    const body = { assistant: this.assistant, trial: this.#written(), questions, stream: questions.length === 1 };
     const answer = await this.server.send("POST", "/api/trials", { body, signal: this.stop?.signal, headers: { accept: "application/x-ndjson" } });
     /** @type {any[]} */
     const lines = [];
@@ -235,6 +236,8 @@ class Columns {
     this.bench = bench;
     /** @type {TrialAnswer[]} */
     this.answers = [];
+    /** What has come of the answers that are not complete. */
+    this.texts = NAMES.map(() => "");
     this.columns = NAMES.map((name) => h("section", { "aria-label": name }, h("h2", null, name), h("p", { class: "note" }, "Asking …")));
     this.prompts = h("div", { class: "two" });
     this.node = h("div", null, h("div", { class: "two" }, ...this.columns), h("details", { class: "prompts" }, h("summary", null, "Prompts as they were sent"), this.prompts));
@@ -243,11 +246,22 @@ class Columns {
 
   /** @param {any} line */
   take(line) {
+    if (line.type === "text") return this.#stream(line);
     if (line.type === "answer") this.answers[line.column] = line;
     if (line.type === "moves") this.moves = new Map(line.moves.map((/** @type {any} */ each) => [each.citation_id, each]));
     if (line.type !== "answer" && line.type !== "moves") return;
     this.answers.forEach((answer, column) => this.#draw(answer, column));
     this.prompts.replaceChildren(...this.answers.map((each) => h("div", null, ...(each.prompt ?? []).map((/** @type {any} */ message) => h("div", null, h("h3", null, message.role), h("pre", { tabindex: "0", dir: "auto" }, typeof message.content === "string" ? message.content : JSON.stringify(message.content, null, 1)))))));
+  }
+
+  /** @param {{column: number, delta: string}} piece */
+  #stream({ column, delta }) {
+    const section = this.columns[column];
+    if (!this.texts[column]) section.replaceChildren(h("h2", null, NAMES[column]), h("p", { class: "note" }, "Answering …"), h("p", { class: "answer coming", dir: "auto" }));
+    this.texts[column] += delta;
+    const shown = section.querySelector(".coming");
+    // Its citations become chips when it is complete.
+    if (shown) shown.textContent = this.texts[column].replace(/ ?\[?#ref:\w{1,40}\]?/g, "");
   }
 
   /**
@@ -256,7 +270,7 @@ class Columns {
    */
   #draw(answer, column) {
     const keep = h("button", { type: "button", onclick: () => void this.bench.keepTest(this.row, answer) }, "Save as a test …");
-    this.columns[column].replaceChildren(
+    const made = [
       h("h2", null, NAMES[column]),
       h("p", { class: "note" }, facts(answer, column ? this.answers[0] : null)),
       ...answer.errors.map((each) => h("p", { class: "bad", role: "alert" }, each.message, each.hint ? ` (${each.hint})` : "")),
@@ -264,7 +278,8 @@ class Columns {
       ...answer.lacks.map((each) => h("p", { class: "bad" }, each)),
       h("p", { class: "row" }, keep),
       ranking(answer, column ? this.moves : null),
-    );
+    ];
+    keepingFocus(this.columns[column], () => this.columns[column].replaceChildren(...made));
   }
 }
 
