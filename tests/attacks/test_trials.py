@@ -34,6 +34,8 @@ def test_readers_and_keys_of_other_assistants_try_nothing(serve: Serve) -> None:
         with served.client(READER) as client:
             assert client.post("/api/trials", json=body).status_code == 403
             assert client.post("/api/assistants/tea/tests", json=row).status_code == 403
+            script = {"file": "index.ts", "line": "1"}
+            assert client.get("/api/assistants/talks/scripts", params=script).status_code == 403
         with served.client(OTHER) as client:
             assert client.post("/api/trials", json=body).status_code == 200
             for path, sent in (
@@ -44,6 +46,32 @@ def test_readers_and_keys_of_other_assistants_try_nothing(serve: Serve) -> None:
                 ("/api/assistants/..%2F..%2Fagent/tests", row),
             ):
                 assert client.post(path, json=sent).status_code == 404, sent
+            assert client.get("/api/assistants/talks/scripts", params=script).status_code == 404
+
+
+def test_no_file_but_a_script_of_the_assistant_is_shown(serve: Serve) -> None:  # noqa: F811
+    outside = (
+        "../fails/package.yao",
+        "../../agent/agent.yml",
+        "package.yao",
+        "/etc/passwd",
+        "src/../../talks/index.ts",
+        "out.ts",
+        "",
+    )
+    with serve() as served, served.client() as client:
+        elsewhere = served.app.parent / "elsewhere.ts"
+        elsewhere.write_text("secret", encoding="utf-8")
+        (served.app / "assistants/talks/out.ts").symlink_to(elsewhere)
+        for file in outside:
+            params = {"file": file, "line": "1"}
+            answer = client.get("/api/assistants/talks/scripts", params=params)
+            assert (answer.status_code, "secret" in answer.text) == (404, False), file
+        for line in ("", "-1", "1e9", "9" * 30):
+            params = {"file": "index.ts", "line": line}
+            assert client.get("/api/assistants/talks/scripts", params=params).status_code == 400
+        shown = client.get("/api/assistants/talks/scripts?file=index.ts&line=99999").json()
+        assert "function Create" in "".join(shown["lines"])
 
 
 def test_a_trial_reaches_for_nothing_that_the_files_do_not_name(serve: Serve) -> None:  # noqa: F811

@@ -119,6 +119,7 @@ FILES = {
     "assistants/years/index.ts": (
         """
         function Create(ctx) {
+          console.warn("asks in assistants/years/index.ts:3 for <b>a year</b>");
           const year = ctx.Ask("Of which year? <b>", ["2023", "<i>2024</i>"]);
           return { answer: `Of ${year}, says ${ctx.Ask("Who says so?")}.` };
         }

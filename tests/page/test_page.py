@@ -405,6 +405,22 @@ def test_why_shows_the_arithmetic_the_steps_the_settings_and_the_check(visit: Vi
 
 
 @pytest.mark.browser
+def test_a_log_line_leads_to_the_line_of_its_script(visit: Visit) -> None:
+    visit.open("years")
+    visit.ask("Which year?")
+    page = visit.page
+    page.get_by_role("button", name="Why?").click()
+    page.get_by_role("tab", name="Trace").click()
+    place = page.get_by_role("button", name="assistants/years/index.ts:3")
+    place.press("Enter")
+    page.locator(".script mark").get_by_text("3  ").wait_for()
+    assert "console.warn" in page.locator(".script mark").inner_text()
+    assert place.get_attribute("aria-expanded") == "true"
+    place.press("Enter")
+    assert page.locator(".script").count() == 0
+
+
+@pytest.mark.browser
 def test_a_reader_without_the_scope_of_authors_sees_no_why(visit: Visit) -> None:
     visit.open(key=OTHER)
     visit.ask("Which teas are there?")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from groundhook.host.server.api import knowledge as knowledge_api
 from groundhook.host.server.api import knowledge_search, knowledge_sync
 from groundhook.host.server.api import meta as meta_api
+from groundhook.host.server.api import scripts as scripts_api
 from groundhook.host.server.api import trials as trials_api
 from groundhook.host.server.api.knowledge_search import KnowledgeSearch
 from groundhook.host.server.api.trials import KeptTest, TrialRequest
@@ -17,6 +18,14 @@ AUTHOR_ENDPOINTS: tuple[Endpoint, ...] = (
         path="/api/assistants/{assistant}/settings",
         handler=meta_api.explain,
         about="Every setting with layer, file and line, as `groundhook config explain`.",
+        scope="author",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/assistants/{assistant}/scripts",
+        handler=scripts_api.lines,
+        about="The lines of a script of an assistant (`?file=src/index.ts`) around one of them"
+        " (`&line=12`), to which log lines and warnings lead.",
         scope="author",
     ),
     Endpoint(

@@ -305,7 +305,7 @@ export class AnswerView {
         canChange && !turn.decision && h("button", { type: "button", onclick: () => owner.again(turn) }, t("Regenerate")),
         this.#branches(turn.messageId, turn.siblings, ANSWERS),
         ...(owner.kept && turn.messageId ? this.#rating() : []),
-        owner.why && turn.id && h("button", { type: "button", onclick: () => owner.why?.(turn) }, "Why?"),
+        owner.why && turn.id && h("button", { type: "button", lang: "en", dir: "ltr", onclick: () => owner.why?.(turn) }, "Why?"),
         h("span", { class: "facts" }, facts(turn)),
       ),
       this.#sources(),

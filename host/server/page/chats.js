@@ -81,7 +81,7 @@ export class ChatList {
       this.page.open(chat);
     };
     const more = h("button", { type: "button", class: "more", id: `more ${chat.id}`, "aria-label": t("Rename or delete “{title}”", { title }), onclick: () => this.#change(chat) }, "…");
-    return h("li", { class: here ? "current" : null }, h("a", { href, "aria-current": here ? "page" : null, onclick: open, title }, h("bdi", null, title)), more);
+    return h("li", { class: here ? "current" : null }, h("a", { href, "aria-current": here ? "page" : null, onclick: open, title, dir: "auto" }, h("bdi", null, title)), more);
   }
 
   /** @param {Chat} chat */

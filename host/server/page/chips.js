@@ -214,7 +214,7 @@ function section(citation, reading, leave) {
         ? h("button", { type: "button", onclick: open }, t("Open"))
         : safeAddress(item.url) && link(item.url, t("Open")),
       reading.why &&
-        h("button", { type: "button", onclick: why }, "Why here?"),
+        h("button", { type: "button", lang: "en", dir: "ltr", onclick: why }, "Why here?"),
     ),
   );
 }

@@ -7,6 +7,8 @@ import { duration, focused, h, icon } from "./dom.js";
 
 /** @typedef {import("./types.d.ts").Turn} Turn */
 
+// A line of a script, or a source.
+const PLACES = /(?<![\w./-])([\w./-]{1,200}\.[jt]s):(\d{1,7})(?!\w)|#ref:(\w{1,40})/g;
 const TABS = ["Sources", "Trace", "Settings", "Events", "Check"];
 
 export class Why {
@@ -179,8 +181,9 @@ export class Why {
       return deep;
     };
     const warnings = this.events.filter((each) => each.type === "warning");
-    const shown = warnings.map((each) => h("p", { class: "bad" }, [each.message, each.file && `${each.file}${each.line ? `:${each.line}` : ""}`, each.hint].filter(Boolean).join(" — ")));
+    const shown = warnings.map((each) => this.#linked("bad", [each.message, each.file && `${each.file}${each.line ? `:${each.line}` : ""}`, each.hint].filter(Boolean).join(" — ")));
     const drawn = all.map((step) => {
+      if (step.type === "log") return this.#linked(`log ${step.data?.level ?? ""}`, `${step.data?.level ?? "log"}: ${step.label}`);
       const bar = h("i");
       bar.style.insetInlineStart = `${(step.began / end) * 100}%`;
       bar.style.width = `${(step.duration_ms / end) * 100}%`;
@@ -194,6 +197,66 @@ export class Why {
       );
     });
     return [...drawn, ...shown];
+  }
+
+  /**
+   * Return a line whose scripts and sources are buttons: for the lines of the script, and for the
+   * source among those of the turn.
+   * @param {string} kind
+   * @param {string} text
+   */
+  #linked(kind, text) {
+    const line = h("p", { class: kind, dir: "auto" });
+    const whole = h("div", null, line);
+    let end = 0;
+    for (const found of text.matchAll(PLACES)) {
+      const [said, file, number, marker] = found;
+      line.append(text.slice(end, found.index));
+      end = found.index + said.length;
+      if (file) line.append(this.#script(whole, said, file, number));
+      else line.append(h("button", { type: "button", class: "place", onclick: () => this.#source(marker) }, said));
+    }
+    line.append(text.slice(end));
+    return whole;
+  }
+
+  /** @param {string} marker */
+  #source(marker) {
+    this.marker = `#ref:${marker}`;
+    this.#choose("Sources");
+    this.body.focus();
+  }
+
+  /**
+   * Return a button that shows and hides the lines of a script.
+   * @param {HTMLElement} place
+   * @param {string} words
+   * @param {string} file
+   * @param {string} line
+   */
+  #script(place, words, file, line) {
+    /** @type {HTMLElement | null} */
+    let shown = null;
+    const button = h("button", { type: "button", class: "place", "aria-expanded": "false" }, words);
+    button.addEventListener("click", async () => {
+      if (shown) {
+        shown.remove();
+        shown = null;
+      } else {
+        shown = h("pre", { tabindex: "0", dir: "ltr", class: "script" }, "Loading …");
+        place.append(shown);
+        const made = shown;
+        try {
+          const path = `/api/assistants/${encodeURIComponent(this.assistant())}/scripts?${new URLSearchParams({ file, line })}`;
+          const found = await this.server.json("GET", path);
+          made.replaceChildren(...found.lines.map((/** @type {string} */ each, /** @type {number} */ n) => h(found.first + n === Number(line) ? "mark" : "span", null, `${found.first + n}  ${each}\n`)));
+        } catch (error) {
+          made.textContent = error instanceof Error ? error.message : String(error);
+        }
+      }
+      button.setAttribute("aria-expanded", String(shown !== null));
+    });
+    return button;
   }
 
   #events() {
