@@ -1,6 +1,8 @@
 // @ts-check
 /** Makes nodes of the page. No text becomes markup: attributes and texts are set, never parsed. */
 
+import { DIRECTION } from "./words.js";
+
 /**
  * Return a new element. Keys of `props` that begin with `on` are listeners; `true` is an attribute
  * without a value; null, undefined and false leave an attribute out.
@@ -137,5 +139,7 @@ export function count(n, noun, plural = `${noun}s`) {
  * @param {number} ms
  */
 export function duration(ms) {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+  const said = ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+  // Among words that are written from right to left, the unit stays behind the number.
+  return DIRECTION === "rtl" ? `\u2066${said}\u2069` : said;
 }

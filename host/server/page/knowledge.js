@@ -64,7 +64,7 @@ export class Knowledge {
     view.addEventListener("drop", (event) => void this.#dropped(event));
     place.replaceChildren(view);
     this.closed = false;
-    void this.#collections();
+    this.ready = this.#collections();
   }
 
   close() {
@@ -188,7 +188,8 @@ export class Knowledge {
    */
   async #search(expect = "") {
     const query = this.query.value.trim();
-    if (!query) return;
+    await this.ready; // which says what a search of no collection cannot
+    if (!query || !this.id) return;
     try {
       const answer = await this.server.json("POST", `${this.#base}/search`, { query, expect });
       this.standings = [...answer.passages, ...answer.left_out, ...(answer.expected ? [answer.expected] : [])];
