@@ -126,7 +126,7 @@ def test_the_programs_with_openais_client_print_answers(
 
 
 def test_a_server_can_start_with_the_settings_of_the_page(tmp_path: Path) -> None:
-    [example, _] = blocks("docs/production.md", "yaml")
+    [example] = blocks("docs/production.md", "yaml")
     app = write(tmp_path / "app", {"agent/agent.yml": example})
     configured = server_settings(load_app(app, {"WEB_KEY": "k" * 40}).agent_file)
     check_settings(configured)
@@ -219,7 +219,7 @@ def test_the_endpoint_that_librechat_is_given_answers_its_users(docs: Served) ->
 
 
 def test_traces_are_exported_with_the_settings_of_the_page(tmp_path: Path) -> None:
-    [_, example] = blocks("docs/production.md", "yaml")
+    [_, example] = blocks("docs/observability.md", "yaml")
     app = write(tmp_path / "app", {"agent/agent.yml": example})
     export = load_app(app, {"COLLECTOR_KEY": "k"}).settings.trace.export
     assert export is not None
