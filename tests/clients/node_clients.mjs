@@ -107,6 +107,7 @@ const clients = {
     const client = new Client({ name: "recorded", version: "1" });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp?assistant=tea`), { requestInit: { headers } }));
     const { tools } = await client.listTools();
+    const instructions = client.getInstructions() ?? "";
     const steps = [];
     const answer = await client.callTool(
       { name: "ask", arguments: { question: "all teas" } }, undefined,
@@ -116,6 +117,7 @@ const clients = {
     return {
       tools: tools.map((each) => each.name).includes("ask"), text: answer.content[0].text, steps,
       sources: answer.structuredContent.citations.map((each) => each.title),
+      told: instructions.includes("- tea: Tea. All about tea"), claims: answer.structuredContent.claims.cited,
     };
   },
   async "ag-ui"() {

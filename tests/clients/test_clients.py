@@ -56,6 +56,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
             *("2 sources given to the model", "writing the answer"),
         ],
         "sources": ["Assam", "Sencha"],
+        "told": True,
+        "claims": 1,
     },
     "ag-ui": {
         "text": TEXT,

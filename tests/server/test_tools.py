@@ -172,6 +172,9 @@ async def test_a_reader_without_a_choice_reaches_only_offered_assistants(house: 
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {"ask", "search", "fetch", "batch_fetch", "search_documents"}
         assert tools["ask"].input_schema["properties"]["assistant"]["enum"] == ["house"]
+        told = client.instructions or ""
+        assert "- house:" in told
+        assert "closed" not in told
         refused = await client.call_tool("ask", {"question": "x", "assistant": "closed"})
         assert refused.is_error
         first = refused.content[0]
