@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -123,11 +124,13 @@ async def small_documents(folder: Path, rows: int) -> None:
 
 def bare_adding(state: Path, folder: Path) -> float:
     """Points a second that the engine stores in a shard of the same settings, in the batches of the
-    host, with one write to the disk at the end. The collection is not open."""
+    host, with one write to the disk at the end."""
     stored = folder_of(state / "kb", "docs")
     contents = stored.read("docs")
     assert contents is not None
-    full = engine.EdgeShard.load(str(stored.path / contents.shard))
+    copy = state / "copy"  # the worker that ends may still have the shard open
+    shutil.copytree(stored.path / contents.shard, copy)
+    full = engine.EdgeShard.load(str(copy))
     every = engine.ScrollRequest(limit=2**31, with_payload=True, with_vector=True)
     points = [
         engine.Point(each.id, each.vector or {}, each.payload) for each in full.scroll(every)[0]
