@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from groundhook.core.types.base import Value, defaults_of
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.types.serialisation import DeclaredHost, Headers, WebAddress
 
 
@@ -243,6 +244,15 @@ class AttachmentSettings(Value):
     )
     passages: int = Field(
         default=6, ge=1, le=50, description="Passages of a searched file that the model gets"
+    )
+    embedding: EmbeddingSpec = defaults_of(EmbeddingSpec)
+    embedding_ms: int = Field(
+        default=4000,
+        ge=0,
+        description=(
+            "Longest time in one turn to embed a long file, so that it is searched by meaning too;"
+            " 0: by words alone"
+        ),
     )
     hosts: tuple[DeclaredHost, ...] = Field(
         default=("*",),

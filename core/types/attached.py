@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from groundhook.core.errors import UsageError
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.types.search import Item
 
 COLLECTION = "attached"  # of the passages of such files; no collection of the app
@@ -79,9 +80,12 @@ class AttachedText(Protocol):
         """Sentences on what could not be read, for the reader."""
         ...
 
-    async def best(self, question: str, most: int, /) -> list[tuple[int, float]]:
-        """Return the positions of the passages that have words of the question, the best first,
-        each with a score of 0-1."""
+    async def best(
+        self, question: str, most: int, /, *, embedding: EmbeddingSpec, embedding_ms: int
+    ) -> list[tuple[int, float]]:
+        """Return the positions of the passages that fit the question, the best first, each with a
+        score of 0-1: by words and by the meaning that `embedding` gives them, or by words alone
+        where that takes longer than `embedding_ms`."""
         ...
 
 

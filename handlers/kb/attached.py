@@ -1,27 +1,26 @@
-"""Reads files that messages bring: with the readers of documents, cut as documents are, and
-searched by their words.
+"""Reads files that messages bring: with the readers of documents, cut as documents are.
 
 Nothing is stored: a file is read when a turn needs it, and the newest texts stay in memory, by
-content. They are searched with the analyser of collections and not by meaning, since embedding a
-long file takes minutes.
+content, with the vectors of their passages (`handlers.kb.attached_text`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
 from groundhook.core.errors import IngestError
+from groundhook.core.ports import Embedder
 from groundhook.core.readers.pool import ReaderPool
 from groundhook.core.types.attached import AttachedPassage
+from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.core.types.documents import Document, Reader
-from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, SparseVector
+from groundhook.handlers.kb.attached_text import ReadText
 from groundhook.handlers.kb.embed import embedding_tokens
 from groundhook.handlers.kb.ingest.chunk import chunks
 from groundhook.handlers.kb.ingest.parse import FileParser
@@ -49,47 +48,17 @@ _ENDINGS = {
 }
 
 
-@dataclass
-class ReadText:
-    """Implements `core.types.attached.AttachedText`."""
-
-    passages: Sequence[AttachedPassage]
-    notes: Sequence[str]
-    _language: str
-    _vectors: list[Mapping[int, float]] = field(default_factory=list)
-
-    async def best(self, question: str, most: int, /) -> list[tuple[int, float]]:
-        return await anyio.to_thread.run_sync(self._best, question, most)
-
-    def _best(self, question: str, most: int) -> list[tuple[int, float]]:
-        analyser = Analyser(self._language)
-        vectors = self._vectors or [
-            _weights(analyser.document(f"{each.heading}\n{each.text}")) for each in self.passages
-        ]
-        self._vectors = vectors
-        counts = Counter(index for vector in vectors for index in vector)
-        asked = {
-            index: weight
-            * math.log(1 + (len(vectors) - counts[index] + 0.5) / (counts[index] + 0.5))
-            for index, weight in _weights(analyser.question(question)).items()
-            # Function words are in every passage, and tell none from the others.
-            if weight > WEIGHTS.filling
-        }
-        scores = [
-            sum(weight * vector.get(index, 0.0) for index, weight in asked.items())
-            for vector in vectors
-        ]
-        ranked = sorted(range(len(scores)), key=lambda at: (-scores[at], at))[:most]
-        found = [at for at in ranked if scores[at] > 0]
-        # Halved, so that the last one of the best is not below everything else of the turn.
-        return [(at, 0.5 + 0.5 * scores[at] / scores[found[0]]) for at in found]
-
-
 class AttachedFiles:
     """Implements `core.types.attached.AttachedReader`, with processes of `pool` for the built-in
-    readers."""
+    readers, and `embedder` for a search by meaning."""
 
-    def __init__(self, pool: ReaderPool, readers: Mapping[str, Reader] = READERS) -> None:
+    def __init__(
+        self,
+        pool: ReaderPool,
+        embedder: Callable[[EmbeddingSpec], Embedder],
+        readers: Mapping[str, Reader] = READERS,
+    ) -> None:
+        self._embedder = embedder
         self._parser = FileParser(pool, readers)
         self._readers = readers
         self._kept: OrderedDict[str, ReadText] = OrderedDict()
@@ -104,7 +73,7 @@ class AttachedFiles:
         if isinstance(parsed, IngestError):
             message = parsed.message.replace("was not added", "was not read")
             raise IngestError(message, place=parsed.place, hint=parsed.hint)
-        text = await anyio.to_thread.run_sync(_cut, parsed)
+        text = await anyio.to_thread.run_sync(partial(_cut, parsed, self._embedder))
         self._kept[key] = text
         while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > MOST_KEPT:
             self._kept.popitem(last=False)
@@ -129,7 +98,7 @@ def _is_text(data: bytes) -> bool:
     return b"\0" not in data[:1000]
 
 
-def _cut(document: Document) -> ReadText:
+def _cut(document: Document, embedder: Callable[[EmbeddingSpec], Embedder]) -> ReadText:
     """Return the text in passages: by section and page, and by size within both."""
     parts = chunks(document, size=PASSAGE_TOKENS, overlap=0, by="heading", count=embedding_tokens)
     notes = list(document.notes)
@@ -148,11 +117,8 @@ def _cut(document: Document) -> ReadText:
         ],
         notes=notes,
         _language=language_of(document.text[:_SAMPLE]),
+        _embedder=embedder,
     )
-
-
-def _weights(vector: SparseVector) -> Mapping[int, float]:
-    return dict(zip(vector.indices, vector.values, strict=True))
 
 
 def _size(text: ReadText) -> int:

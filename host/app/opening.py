@@ -161,7 +161,7 @@ async def open_host(
             documents=opened,
             records=opened,
             texts=TextReaders(readers, markdown_of),
-            attachments=cache(partial(_make_attached_reader, readers, registry)),
+            attachments=cache(partial(_make_attached_reader, readers, embedder, registry)),
             memory=memory,
             web_clients=web_clients,
             connectors=Connectors(app, context, connectors or {}),
@@ -185,14 +185,15 @@ async def open_host(
         yield Host(runtime=runtime, sources=opened, plugins=registry, turns=turns, open_chats=chats)
 
 
-def _make_attached_reader(pool: ReaderPool, plugins: Plugins) -> AttachedReader:
+def _make_attached_reader(
+    pool: ReaderPool, embedder: Callable[[EmbeddingSpec], Embedder], plugins: Plugins
+) -> AttachedReader:
     # Imported here because most turns have no files.
     from groundhook.handlers.kb.attached import AttachedFiles
 
-    readers = plugins.readers
-    return AttachedFiles(
-        pool, {name: named_reader(readers.part(name), read) for name, read in readers.items()}
-    )
+    given = plugins.readers
+    readers = {name: named_reader(given.part(name), read) for name, read in given.items()}
+    return AttachedFiles(pool, embedder, readers)
 
 
 @asynccontextmanager

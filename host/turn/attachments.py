@@ -33,7 +33,8 @@ from groundhook.host.web_client.clients import WebClients
 
 MOST_FILES = 20  # of a conversation that a turn reads, the newest ones
 _MOST_NOTES = 3  # warnings of one file
-_BEGINNING = 3  # passages of a searched file where none has words of the question
+_BEGINNING = 3  # passages of a searched file where none is near to the question
+_NEAR = 0.75  # score of a passage that surely is
 
 
 @dataclass
@@ -184,11 +185,21 @@ class TurnFiles:
         """Return the positions of the passages for the model, with their scores."""
         if part.key in self._whole():
             return [(at, 1.0) for at in range(len(text.passages))]
-        found = await text.best(question, self._settings.passages) if question else []
-        if found or part not in self.parts[: self._newest]:
+        settings, found = self._settings, list[tuple[int, float]]()
+        if question:
+            found = await text.best(
+                question,
+                settings.passages,
+                embedding=settings.embedding,
+                embedding_ms=settings.embedding_ms,
+            )
+        near = bool(found) and found[0][1] >= _NEAR
+        if near or part not in self.parts[: self._newest]:
             return found
         # "Summarise this": the beginning says what the file is.
-        return [(at, 1.0) for at in range(min(_BEGINNING, len(text.passages)))]
+        begin = [(at, 1.0) for at in range(min(_BEGINNING, len(text.passages)))]
+        rest = [each for each in found if each[0] >= _BEGINNING]
+        return [*begin, *rest[: max(0, settings.passages - _BEGINNING)]]
 
     def _whole(self) -> set[str]:
         """Return the keys of the files that reach the model whole."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from groundhook import open_host
 from groundhook.core.errors import UsageError
 from groundhook.host.llm.scripted import ScriptedConnector
 from groundhook.host.testing.canned import CannedSource
+from groundhook.plugins import Plugin, Plugins
 from tests.conftest import MakeApp
 from tests.parts.docx_files import packed
 from tests.parts.pdf_files import pdf
@@ -109,10 +112,19 @@ async def test_bytes_are_a_file_in_python(make_app: MakeApp) -> None:
     assert "900 crowns" in sent(model)
 
 
+def app_of_words(make_app: MakeApp, **attachments: Any) -> Path:
+    """An app that embeds files by their words, which takes no time."""
+    app = app_with(make_app, PLAIN)
+    (app / "agent").mkdir(exist_ok=True)
+    settings = {"embedding": {"provider": "hash"}, **attachments}
+    (app / "agent/agent.yml").write_text(json.dumps({"attachments": settings}))
+    return app
+
+
 async def test_a_long_file_is_searched_for_the_question(make_app: MakeApp) -> None:
     model = scripted("Blue.")
     events = await run(
-        app_with(make_app, PLAIN),
+        app_of_words(make_app),
         [asked("Which colour has the flux capacitor?", file("manual.md", MANUAL.encode()))],
         connector=model,
     )
@@ -130,7 +142,7 @@ async def test_a_long_file_without_words_of_the_question_shows_its_beginning(
 ) -> None:
     model = scripted("Fine.")
     await run(
-        app_with(make_app, PLAIN),
+        app_of_words(make_app),
         [asked("Zusammenfassung bitte", file("manual.md", MANUAL.encode()))],
         connector=model,
     )
@@ -139,9 +151,7 @@ async def test_a_long_file_without_words_of_the_question_shows_its_beginning(
 
 
 async def test_the_newest_short_file_is_whole_where_both_are_not(make_app: MakeApp) -> None:
-    app = app_with(make_app, PLAIN)
-    (app / "agent").mkdir(exist_ok=True)
-    (app / "agent/agent.yml").write_text("attachments:\n  whole_characters: 60\n")
+    app = app_of_words(make_app, whole_characters=60, embedding_ms=0)
     model = scripted("Fine.")
     await run(
         app,
@@ -227,3 +237,85 @@ async def test_a_file_is_parsed_once(make_app: MakeApp, tmp_path: Path) -> None:
             reader = host.runtime.attachments()
             first = await reader.read("lease.pdf", PDF, LEASE)
             assert await reader.read("lease.pdf", PDF, LEASE) is first
+
+
+class Meanings:
+    """An embedding model that knows what two words mean. `awake`: how many texts it takes before
+    it answers no more."""
+
+    provider, model, dimensions = "meanings", "two", 3
+
+    def __init__(self, awake: int = 1000) -> None:
+        self.awake, self.texts = awake, list[str]()
+
+    async def embed_query(self, text: str, /) -> list[float]:
+        cold = any(word in text.lower() for word in ("refrigerat", "fridge", "chilled"))
+        return [1.0, 0.0, 0.0] if cold else [0.0, 1.0, 0.0]
+
+    async def embed_documents(self, texts: Sequence[str], /) -> list[list[float]]:
+        self.texts += texts
+        if len(self.texts) > self.awake:
+            await anyio.sleep_forever()
+        return [await self.embed_query(text) for text in texts]
+
+    def similarity(self, cosine: float, /) -> float:
+        return cosine
+
+
+RECIPES = "\n\n".join(
+    f"# Recipe {n}\n\nThe dough rests, and the cook of recipe {n} waits for it patiently."
+    for n in range(40)
+).replace("The dough rests, and the cook of recipe 31", "It keeps chilled for a week, and the cook")
+
+
+class Searched:
+    """Turns about a file that is longer than what the model gets whole."""
+
+    def __init__(self, make_app: MakeApp, meanings: Meanings, **settings: Any) -> None:
+        own = {"embedding": {"provider": "meanings"}, "whole_characters": 100, **settings}
+        self.app, self.model = app_of_words(make_app, **own), scripted("Fine.", "Fine.")
+
+        def register(plugins: Plugins) -> None:
+            plugins.embedders.add("meanings", lambda _, __: meanings)
+
+        self.plugin = Plugin(register, requires=1)
+
+    async def __call__(self, question: str, times: int = 1) -> list[Any]:
+        """The labels and data of the searches of the last turn."""
+        given = {"script": self.model}
+        messages = [asked(question, file("recipes.md", RECIPES.encode()))]
+        with anyio.fail_after(60):
+            async with open_host(
+                self.app, environment={}, connectors=given, plugins=[self.plugin]
+            ) as host:
+                for _ in range(times):
+                    async with host.stream("a", messages) as events:
+                        nodes = {
+                            each.node.id: each.node async for each in events if each.type == "trace"
+                        }
+        return [
+            (each.label, each.data["embedded"])
+            for each in nodes.values()
+            if each.type == "attached_search"
+        ]
+
+
+async def test_a_long_file_is_searched_by_meaning_too_and_embedded_once(
+    make_app: MakeApp,
+) -> None:
+    meanings = Meanings()
+    searched = Searched(make_app, meanings)
+    assert await searched("Must I refrigerate it?", times=2) == [("words and meaning", 40)]
+    assert "It keeps chilled for a week" in sent(searched.model)
+    assert len(meanings.texts) == 40
+
+
+async def test_words_alone_rank_a_file_whose_vectors_are_late(make_app: MakeApp) -> None:
+    searched = Searched(make_app, Meanings(awake=20), embedding_ms=50)
+    ((by, embedded),) = await searched("Which recipe keeps for a week?")
+    assert (by, embedded < 40) == ("words", True)
+    assert "It keeps chilled for a week" in sent(searched.model)
+    meanings = Meanings()
+    searched = Searched(make_app, meanings, embedding_ms=0)
+    assert await searched("Which recipe keeps for a week?") == [("words", 0)]
+    assert meanings.texts == []
