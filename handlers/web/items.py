@@ -15,7 +15,9 @@ from groundhook.handlers.web.dates import parse_date
 from groundhook.handlers.web.urls import canonical, followable, within
 
 _TAGS = re.compile(r"</?(?:b|i|em|strong|mark|br|p|span|a|u|sup|sub)(?:\s[^<>]*)?/?>", re.I)
-_MARKUP = re.compile("[<&]")
+_MARKUP = re.compile(r"[<&\\]")
+# A code span, which is kept, or a sign that Markdown escapes.
+_ESCAPED = re.compile(r"(?P<code>`[^`\n]{1,300}+`)|\\(?P<sign>[!-/:-@\[-`{-~])")
 
 
 def items_of(hits: Sequence[WebHit], ask: WebQuery, now: datetime) -> tuple[Item, ...]:
@@ -55,12 +57,13 @@ def position_score(position: int) -> float:
 
 
 def clean(text: str) -> str:
-    """Return text as a reader sees it: entities decoded, inline tags and invisible characters
-    removed, white space collapsed, line breaks kept."""
+    """Return text as a reader sees it: entities decoded, inline tags, invisible characters and the
+    backslashes of Markdown removed, white space collapsed, line breaks kept."""
     if text.isascii() and text.isprintable() and not _MARKUP.search(text):
         # The fast path for most snippets; the rest takes ten times as long.
         return " ".join(text.split()) if "  " in text else text.strip()
     visible = _TAGS.sub("", html.unescape(text)).encode("utf-8", "ignore").decode("utf-8")
+    visible = _ESCAPED.sub(lambda found: found["code"] or found["sign"], visible)
     lines = [
         " ".join(line.split()) for line in without_unseen(visible.replace("\r\n", "\n")).split("\n")
     ]

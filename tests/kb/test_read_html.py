@@ -166,3 +166,12 @@ def test_what_only_moves_a_reader_about_is_no_text(links: str) -> None:
 def test_a_page_that_is_only_contents_keeps_them() -> None:
     text = page('<h1>Manual</h1><div class="toc"><ul><li><a href="a.html">Fees and taxes</a></ul>')
     assert "Fees and taxes" in text.text
+
+
+def test_a_head_ends_where_its_end_tag_is_missing_and_the_page_begins() -> None:
+    page = (
+        b"<html><head><title>Fees\xa0of\n2024</title><link rel=x href=y><body><p>Twelve.</p></body>"
+    )
+    document = read(page.replace(b"\xa0", b"&nbsp;"), "a.html")
+    assert document.text.strip() == "Twelve."
+    assert document.title == "Fees of 2024"

@@ -21,10 +21,15 @@ def packed(parts: Mapping[str, str]) -> bytes:
     return buffer.getvalue()
 
 
-def workbook(sheets: Mapping[str, Sequence[Sequence[str | float]]]) -> bytes:
-    """Return a workbook with the cells of its sheets."""
+def workbook(
+    sheets: Mapping[str, Sequence[Sequence[str | float]]], *, hidden: str = "", merged: str = ""
+) -> bytes:
+    """Return a workbook with the cells of its sheets, one of which may be `hidden`; each has a
+    `merged` range, such as `A1:A2`."""
+    hides = ' state="hidden"'
     listed = "".join(
-        f'<sheet name="{escape(name)}" sheetId="{at}" r:id="r{at}"/>'
+        f'<sheet name="{escape(name)}" sheetId="{at}" r:id="r{at}"'
+        f"{hides if name == hidden else ''}/>"
         for at, name in enumerate(sheets, 1)
     )
     links = "".join(
@@ -41,10 +46,11 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[str | float]]]) -> bytes:
         ),
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}">{links}</Relationships>',
     }
+    spans = f'<mergeCells count="1"><mergeCell ref="{merged}"/></mergeCells>' if merged else ""
     for at, rows in enumerate(sheets.values(), 1):
         written = "".join(map(_row, range(1, len(rows) + 1), rows))
         parts[f"xl/worksheets/sheet{at}.xml"] = (
-            f'<worksheet xmlns="{SHEET}"><sheetData>{written}</sheetData></worksheet>'
+            f'<worksheet xmlns="{SHEET}"><sheetData>{written}</sheetData>{spans}</worksheet>'
         )
     return packed(parts)
 

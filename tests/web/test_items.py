@@ -36,6 +36,10 @@ def test_text_is_as_a_reader_sees_it() -> None:
         clean("Q&amp;A&nbsp;about <b>cats</b>\u200b\u202e\x07\r\n\n\n\n  and   dogs \ud800")
         == "Q&A about cats\n\nand dogs"
     )
+    assert (
+        clean(r"max\_retries \[1\] is `a\_b`, in C:\temp")
+        == r"max_retries [1] is `a\_b`, in C:\temp"
+    )
 
 
 def test_each_page_is_one_item_and_results_without_an_http_address_are_dropped() -> None:

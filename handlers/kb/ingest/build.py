@@ -49,9 +49,16 @@ _READ_BY = {
     ".rst": ".rst 2",
     ".pdf": ".pdf 7",
     ".docx": ".docx 5",
-    ".html": ".html 5",
-    ".htm": ".htm 5",
-    ".xhtml": ".xhtml 5",
+    ".html": ".html 6",
+    ".htm": ".htm 6",
+    ".xhtml": ".xhtml 6",
+    ".ipynb": ".ipynb 2",
+    ".eml": ".eml 2",
+    ".xlsx": ".xlsx 2",
+    ".xls": ".xls 2",
+    ".ods": ".ods 2",
+    ".pptx": ".pptx 2",
+    ".epub": ".epub 2",
 }
 _FRONT_MATTER = ("title", "url")  # keys that front matter may have beside declared fields
 

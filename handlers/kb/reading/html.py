@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
 # Declared encodings that browsers read as larger ones.
-_AS_BROWSERS = {
+AS_BROWSERS = {
     **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "l1", "ascii", "us-ascii"), "cp1252"),
     **dict.fromkeys(("iso-8859-9", "latin5", "latin-5"), "cp1254"),
     **dict.fromkeys(("iso-8859-11", "tis-620", "windows-874"), "cp874"),
@@ -36,6 +36,16 @@ _AS_BROWSERS = {
 _DECLARED = 4096  # bytes of a page that may declare its encoding
 
 
+def shown_part(html: str) -> tuple[str, int]:
+    """Return a page of a larger document as Markdown, without lists of links and what it hides, and
+    how many words it hides."""
+    soup = parse_html(html)
+    remove_non_text(soup)
+    hidden = remove_hidden(soup)
+    remove_links(soup)
+    return markdown_of(soup), hidden
+
+
 def html(data: bytes, name: str) -> Document:
     """Return the document. Raises IngestError for binary data."""
     notes: tuple[str, ...] = ()
@@ -43,7 +53,7 @@ def html(data: bytes, name: str) -> Document:
         notes = stray_nuls(data.count(b"\0"), len(data), f"{name!r} was not added: it")
         data = data.replace(b"\0", b" ")
     soup = parse_html(_decoded(data))
-    title = soup.title.get_text(" ", strip=True).lstrip(MARK) if soup.title else ""
+    title = " ".join(soup.title.get_text(" ").lstrip(MARK).split()) if soup.title else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
     remove_non_text(soup)
@@ -69,7 +79,7 @@ def _decoded(data: bytes) -> str | bytes:
     declared = EncodingDetector.find_declared_encoding(data[:_DECLARED], is_html=True)
     label = (declared or "").lower().strip()
     try:
-        codec = lookup(_AS_BROWSERS.get(label.replace("_", "-"), label)).name
+        codec = lookup(AS_BROWSERS.get(label.replace("_", "-"), label)).name
     except LookupError:
         return data
     if not declared or codec.startswith("utf"):

@@ -60,6 +60,13 @@ ENDS_PARAGRAPH = frozenset(
     ]
 )
 AROUND_PARAGRAPHS = frozenset(("button", "caption", "object", "table", "td", "template", "th"))
+# The elements of a head: any other one ends it, since HTML makes its end tag optional.
+IN_HEAD = frozenset(
+    [
+        *("base", "basefont", "bgsound", "head", "html", "link", "meta", "noframes", "noscript"),
+        *("script", "style", "template", "title"),
+    ]
+)
 TABLE_PARTS = ["caption", "thead", "tbody", "tfoot", "tr", "th", "td"]
 # Characters that Markdown would read: asterisks that may begin or end emphasis, backslashes,
 # beginnings of lines that are headings or lists, and lines that are only drawn.
@@ -122,6 +129,9 @@ def _soup() -> type[BeautifulSoup]:
         """Ends list items, rows, cells and paragraphs where the next one begins, as browsers do."""
 
         def handle_starttag(self, name: str, *more: Any, **named: Any) -> Any:
+            inside = self.currentTag.name if self.currentTag is not None else ""
+            if inside == "head" and name not in IN_HEAD:
+                self.handle_endtag("head")
             for names, around in ENDED_BY:
                 if name in names:
                     found = next(

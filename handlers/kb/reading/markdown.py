@@ -45,6 +45,8 @@ def markdown(data: bytes, name: str) -> Document:
 def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
     """Return the document in a Markdown text. A file by an author (`front`) may have `title` and
     `url` in front matter; comments and the marks of dialects are removed. Raises IngestError."""
+    if "\r" in text:  # the parser ends lines there, and its numbers of lines count
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     fields, begin = front_matter(text, name) if front else ({}, 0)
     if front and "<!--" in text:
         text = _remove_comments(text, begin)
@@ -52,7 +54,7 @@ def from_markdown(text: str, name: str, *, front: bool = True) -> Document:
         text = text[:begin] + plain_markdown(text[begin:])
     text, blocks = _shown(text, begin, front=front)
     headings = [block for block in blocks if block.kind == "heading" and block.name]
-    title = _value(fields, "title") or _title(headings, name)
+    title = _value(fields, "title") or " ".join(_title(headings, name).split())
     url = _value(fields, "url")
     return Document(title, text, blocks, url, fields)
 

@@ -23,6 +23,9 @@ from groundhook.core.extras import extra
 from groundhook.core.json_text import read_json
 from groundhook.core.types.base import well_formed
 from groundhook.core.types.documents import Block, BlockKind, Document
+from groundhook.handlers.kb.reading.dialects import plain_markdown
+from groundhook.handlers.kb.reading.hidden import hidden_words
+from groundhook.handlers.kb.reading.html import AS_BROWSERS, shown_part
 from groundhook.handlers.kb.reading.html_markdown import markdown_of
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import decode, stem
@@ -30,6 +33,13 @@ from groundhook.handlers.kb.reading.text import decode, stem
 _LARGEST = 256 << 20  # bytes of an archive when unpacked: a small one can unpack to gigabytes
 _MOST_CELLS = 2_000_000  # of a workbook
 _HEADERS = ("From", "To", "Cc", "Date")
+_OLE = b"\xd0\xcf\x11\xe0"  # older formats of Office, and encrypted files of the newer ones
+_CHARSET = re.compile(
+    rb"(?P<before>charset=[\"']?|=\?)(?P<name>[A-Za-z0-9_-]{3,20})(?![A-Za-z0-9_-])", re.IGNORECASE
+)
+_HEAD = re.compile(rb"(?>(?:[^\r\n]++\r?\n)+)")  # up to the first empty line
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_VISIBLE = "SheetVisibleEnum.Visible"
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml")
 
 
@@ -49,10 +59,12 @@ def notebook(data: bytes, name: str) -> Document:
 def _cell(cell: dict[str, Any]) -> Iterator[str]:
     source = _joined(cell.get("source"))
     if cell.get("cell_type") != "code":
-        yield source
+        yield plain_markdown(source)
         return
     yield _fenced(source)
     for output in cell.get("outputs") or ():
+        if output.get("output_type") == "error":
+            yield _fenced(f"{output.get('ename', '')}: {output.get('evalue', '')}")
         shown = output.get("text") or (output.get("data") or {}).get("text/plain")
         yield _fenced(_joined(shown))
 
@@ -67,46 +79,121 @@ def _fenced(code: str) -> str:
 
 def mail(data: bytes, name: str) -> Document:
     """Return the document in an e-mail: its subject, who wrote to whom when, and its text."""
-    message = email.message_from_bytes(data, policy=email.policy.default)
+    if data.startswith(_OLE):
+        raise IngestError(
+            f"{name!r} was not added: it is a message of Outlook (.msg), or another binary file",
+            hint="save it as .eml",
+        )
+    head = _HEAD.match(data)
+    wide = _CHARSET.sub(_as_browsers, head[0]) + data[head.end() :] if head else data
+    message = email.message_from_bytes(wide, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
-    body = message.get_body(("plain", "html"))
-    content = str(body.get_content()) if body is not None else ""
-    if body is not None and body.get_content_type() == "text/html":
-        content = markdown_of(content)
     subject = " ".join(str(message["Subject"] or "").split()) or stem(name)
     heads = [f"{head}: {message[head]}" for head in _HEADERS if message[head]]
     attached = [part.get_filename() for part in message.iter_attachments()]
     named = [f"attachment {file!r} was not read" for file in attached if file]
-    written = well_formed("\n\n".join([f"# {subject}", "\n".join(heads), content]))
+    written = well_formed("\n\n".join([f"# {subject}", "\n".join(heads), _body(message)]))
     return replace(from_markdown(written, name, front=False), title=subject, notes=tuple(named))
 
 
+def _body(message: EmailMessage) -> str:
+    """Return the text of an e-mail; of several versions the plain one."""
+    body = message.get_body(("plain", "html"))
+    if body is None:
+        return ""
+    if declared := _larger(str(body.get_content_charset() or "")):
+        body.set_param("charset", declared)
+    content = str(body.get_content())
+    return markdown_of(content) if body.get_content_type() == "text/html" else content
+
+
+def _as_browsers(found: re.Match[bytes]) -> bytes:
+    """Return the declaration of a charset as the larger one that programs read it as."""
+    return found["before"] + (_larger(found["name"].decode()).encode() or found["name"])
+
+
+def _larger(charset: str) -> str:
+    return AS_BROWSERS.get(charset.lower().replace("_", "-"), "")
+
+
 def workbook(data: bytes, name: str) -> Document:
-    """Return the document in a workbook: a table for each sheet, under its name."""
-    sheets = sheets_of(data, name)
-    parts = [f"# {sheet}\n\n{_table(rows)}" for sheet, rows in sheets if any(map(any, rows))]
+    """Return the document in a workbook: a table for each sheet that is shown, under its name."""
+    book = _open_workbook(data, name)
+    hidden = {each.name for each in book.sheets_metadata if str(each.visible) != _VISIBLE}
+    sheets = _read_sheets(book, name, whole=False, spread=True)
+    parts = [
+        f"# {sheet}\n\n{_table(rows)}"
+        for sheet, rows in sheets
+        if sheet not in hidden and any(map(any, rows))
+    ]
     document = from_markdown("\n\n".join(parts), name, front=False)
-    return replace(document, title=stem(name))
+    notes = [
+        f"the sheet {sheet!r} is hidden, and was not read" for sheet, _ in sheets if sheet in hidden
+    ]
+    return replace(document, title=stem(name), notes=tuple(notes))
 
 
 def sheets_of(data: bytes, name: str, *, whole: bool = False) -> list[tuple[str, list[list[Any]]]]:
     """Return the sheets of a workbook, each with the cells of its rows: numbers, texts, dates; ""
     for an empty cell. `whole`: with empty rows and columns before the first cell. Raises
     IngestError."""
+    return _read_sheets(_open_workbook(data, name), name, whole=whole, spread=False)
+
+
+def _open_workbook(data: bytes, name: str) -> Any:
     with extra("documents", "reading workbooks", IngestError):
         from python_calamine import CalamineError, CalamineWorkbook
 
+    if data.startswith(_OLE) and not name.lower().endswith(".xls"):
+        raise IngestError(
+            f"{name!r} was not added: it is encrypted, or in the older format .xls",
+            hint="save it again as XLSX, without a password",
+        )
     try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = [
-            (sheet, book.get_sheet_by_name(sheet).to_python(skip_empty_area=not whole))
-            for sheet in book.sheet_names
-        ]
+        return CalamineWorkbook.from_filelike(io.BytesIO(data))
     except (CalamineError, OSError, ValueError) as exc:
         raise IngestError(f"{name!r} was not added: it is no readable workbook: {exc}") from exc
-    if sum(map(len, (row for _, rows in sheets for row in rows))) > _MOST_CELLS:
-        raise IngestError(f"{name!r} was not added: it has more than {_MOST_CELLS} cells")
+
+
+def _read_sheets(
+    book: Any, name: str, *, whole: bool, spread: bool
+) -> list[tuple[str, list[list[Any]]]]:
+    from python_calamine import CalamineError
+
+    sheets: list[tuple[str, list[list[Any]]]] = []
+    cells = 0
+    try:
+        for title in book.sheet_names:
+            sheet = book.get_sheet_by_name(title)
+            rows = sheet.to_python(skip_empty_area=not whole)
+            cells += sum(map(len, rows))
+            if cells > _MOST_CELLS:
+                raise IngestError(f"{name!r} was not added: it has more than {_MOST_CELLS} cells")
+            if spread and sheet.start is not None:
+                _spread(rows, sheet.start, sheet.merged_cell_ranges or ())
+            sheets.append((title, rows))
+    except (CalamineError, OSError, ValueError) as exc:
+        raise IngestError(f"{name!r} was not added: it is no readable workbook: {exc}") from exc
     return sheets
+
+
+def _spread(
+    rows: list[list[Any]],
+    start: tuple[int, int],
+    merged: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+) -> None:
+    """Repeat a cell that spans rows in each of them, so that every row says what it belongs to."""
+    left = _MOST_CELLS  # ranges may overlap
+    for (top, column), (bottom, _) in merged:
+        first, at = top - start[0], column - start[1]
+        if not (0 <= first < len(rows) and 0 <= at < len(rows[first])):
+            continue
+        value = rows[first][at]
+        last = min(bottom - start[0], len(rows) - 1, first + left)
+        left -= max(0, last - first)
+        for row in rows[first + 1 : last + 1]:
+            if at < len(row) and any(cell not in ("", None) for cell in row):
+                row[at] = value
 
 
 def _table(rows: Sequence[Sequence[Any]]) -> str:
@@ -124,16 +211,20 @@ def _shown(cell: Any) -> str:
 def slides(data: bytes, name: str) -> Document:
     """Return the document in a presentation. The number of a slide is that of its page."""
     with _archive(data, name) as parts:
-        found = filter(None, map(_SLIDE.fullmatch, parts.namelist()))
-        numbers = {int(slide[1]): slide[0] for slide in found}
-        shown = [
-            (number, _paragraphs(ElementTree.fromstring(parts.read(numbers[number]))))
-            for number in sorted(numbers)
-        ]
+        roots = [(n, ElementTree.fromstring(parts.read(path))) for n, path in _slides(parts)]
+    hidden = [str(number) for number, root in roots if root.get("show") in ("0", "false")]
+    shown = [(n, _paragraphs(root)) for n, root in roots if str(n) not in hidden]
+    notes = (f"hidden slides were not read: {', '.join(hidden)}",) if hidden else ()
+    return replace(_deck(shown, name), notes=notes)
+
+
+def _deck(shown: Sequence[tuple[int, Sequence[str]]], name: str) -> Document:
+    """Return the document of slides, each with its number and paragraphs."""
     text, blocks = "", list[Block]()
     for number, paragraphs in shown:
         for at, paragraph in enumerate(paragraphs):
-            start, mark = len(text), "" if at or len(paragraph) > 120 else "## "
+            long = len(paragraph) > 120 or " | " in paragraph
+            start, mark = len(text), "" if at or long else "## "
             text += mark + paragraph
             kind: BlockKind = "heading" if mark else "paragraph"
             named, level = (paragraph, 2) if mark else ("", 0)
@@ -141,6 +232,25 @@ def slides(data: bytes, name: str) -> Document:
             text += "\n\n"
     title = next((block.name for block in blocks if block.name), "") or stem(name)
     return Document(title, text, tuple(blocks))
+
+
+def _slides(parts: zipfile.ZipFile) -> list[tuple[int, str]]:
+    """Return the slides in the order in which they are shown, each with its number and file; by
+    the numbers of the files if the presentation does not say it."""
+    found = filter(None, map(_SLIDE.fullmatch, parts.namelist()))
+    numbered = sorted((int(slide[1]), slide[0]) for slide in found)
+    try:
+        links = ElementTree.fromstring(parts.read("ppt/_rels/presentation.xml.rels"))
+        shown = ElementTree.fromstring(parts.read("ppt/presentation.xml"))
+    except KeyError:
+        return numbered
+    files = {
+        each.get("Id"): posixpath.normpath(posixpath.join("/ppt", each.get("Target", "")))[1:]
+        for each in links
+    }
+    order = [files.get(each.get(_RELATION), "") for each in _named(shown, "sldId")]
+    known = sorted(order) == sorted(path for _, path in numbered)
+    return list(enumerate(order, 1)) if known else numbered
 
 
 def _paragraphs(root: Element) -> list[str]:
@@ -175,13 +285,25 @@ def book(data: bytes, name: str) -> Document:
         }
         spine = [each.get("idref") for each in _named(package, "itemref")]
         chapters = [
-            markdown_of(parts.read(posixpath.normpath(files[each])).decode())
-            for each in spine
+            shown_part(parts.read(posixpath.normpath(files[each])).decode())
+            for each in [id for id in spine if id not in _contents(package)] or spine
             if each in files
         ]
         titles = [each.text or "" for each in _named(package, "title")]
-    document = from_markdown("\n\n".join(chapters), name, front=False)
-    return replace(document, title=" ".join(titles[0].split()) if titles else document.title)
+    document = from_markdown("\n\n".join(text for text, _ in chapters), name, front=False)
+    title = " ".join(titles[0].split()) if titles else document.title
+    hidden = sum(words for _, words in chapters)
+    return replace(document, title=title, notes=hidden_words(hidden))
+
+
+def _contents(package: Element) -> set[str | None]:
+    """Return the ids of the files of a book that are its table of contents."""
+    pages = {each.get("href") for each in _named(package, "reference") if each.get("type") == "toc"}
+    return {
+        each.get("id")
+        for each in _named(package, "item")
+        if "nav" in each.get("properties", "").split() or each.get("href") in pages
+    }
 
 
 def _named(root: Element, name: str) -> Iterator[Element]:
