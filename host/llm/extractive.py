@@ -19,6 +19,7 @@ from textwrap import indent
 from typing import Any
 
 import anyio.lowlevel
+import anyio.to_thread
 
 from groundhook.core.language.phrases import phrases, pleasantry
 from groundhook.core.language.terms import terms
@@ -33,6 +34,7 @@ from groundhook.host.llm.passages import Quote
 from groundhook.host.llm.sentences import Sentence
 from groundhook.host.llm.tables import doubts, table_parts
 
+LONG = 20_000  # characters of sources that are read in a thread: they take 20 milliseconds
 SECTION = "quoting"
 HEADINGS = " › "  # between the headings in a title
 MOST_TITLES = 3  # of documents with the same passage
@@ -233,7 +235,9 @@ class ExtractiveConnector:
     async def _deltas(self, call: ModelCall) -> AsyncGenerator[Delta]:
         for notice in notices(call.messages, NAME, is_text, hint=READS_TEXT):
             yield notice
-        text = _answer(_question(call), call)
+        read = partial(_answer, _question(call), call)
+        long = sum(len(item.content) for item in call.references) > LONG
+        text = await anyio.to_thread.run_sync(read, abandon_on_cancel=True) if long else read()
         # Once, since it is for the author, and each reader's turn would repeat it.
         if not call.references and not self._has_warned:
             self._has_warned = True

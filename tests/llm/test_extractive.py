@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -564,3 +566,22 @@ async def test_a_title_that_begins_its_text_is_not_quoted_below_itself() -> None
     assert "**Air quality**\n- Hourly values of ozone at 31 stations. #ref:a1b2" in text
     alone = await answer("air quality", [item("a1b2", "Air quality", "Air quality")])
     assert "- Air quality #ref:a1b2" in alone
+
+
+async def test_long_sources_are_read_while_others_have_their_turn() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    long = item("a1b2", "Tea takes four minutes, and water boils. " * 1000)
+    call = ModelCall(messages=[], question="How long does tea take?", references=[long])
+    with anyio.fail_after(60):
+        async with ExtractiveConnector().stream(call) as stream, anyio.create_task_group() as tasks:
+            tasks.start_soon(others)
+            await anext(stream)
+            tasks.cancel_scope.cancel()
+    assert turns > 0

@@ -25,11 +25,13 @@ LONGEST_SOURCE = 100_000  # characters that are looked through
 LONGEST_QUOTE = 300
 MOST_CELLS = 5000  # of a column that is added up
 _GROUPS = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?(?!\d)"
-_NUMBER = re.compile(rf"{_GROUPS}|\d+(?:[.,]\d+)*")
 _SIGN = "€$£¥₪"
-_UNIT = re.compile(rf"[ \u00a0\u202f-]?([^\W\d_]{{1,20}}|[%°{_SIGN}])")
+_UNIT = rf"[ \u00a0\u202f-]?(?P<unit>[^\W\d_]{{1,20}}|[%°{_SIGN}])"
+_NUMBER = re.compile(rf"(?P<number>{_GROUPS}|\d+(?:[.,]\d+)*)(?:(?={_UNIT}))?")
 _WORD = re.compile(r"[^\W_](?:[\w'’-]*[^\W_])?")
 _QUOTED = re.compile(rf"[“„«「『\"]([^“”„«»「」『』\"\n]{{2,{LONGEST_QUOTE}}})[”“»」』\"]")
+_ENDING = re.compile(r"['’](?:s|re|m|ve|ll|d)?$")
+_BETWEEN = re.compile(r"\D")
 _MARKUP = re.compile(r"[*_`#|~\\\u00ad\u200b-\u200f\u2060]+")
 _SAME_SIGNS = str.maketrans("“”„«»‘’‚–—−\u00a0\u202f", '"""""\'\'\'---  ')
 _AFTER_START = re.compile(r"[.!?:;|>\"“„«(\[—–-]\s*(?:[*_`]{1,3})?$|^\W*$")
@@ -69,11 +71,11 @@ class CitedSource:
         text = flat(plain)
         # With and without what is no sign of a word, and may part words: "0*AP", a soft hyphen.
         apart = fold("\n".join(_WORD.findall(plain))).split()
-        words = frozenset(map(_bare, [*_WORD.findall(text), *apart]))
+        words = frozenset(map(_bare, {*_WORD.findall(text), *apart}))
         measured: dict[str, set[str]] = {}
-        for fact in _numbers(plain):
-            for reading in (*fact.readings, *fact.parts):
-                measured.setdefault(reading, set()).add(fact.unit)
+        for number, unit in {(match["number"], unit) for match, unit in _measured(plain)}:
+            for reading in chain(*_readings(number)):
+                measured.setdefault(reading, set()).add(unit)
         for number in filter(None, map(_small_numbers().get, words)):
             measured.setdefault(number, set()).add("")
         for month in filter(None, map(_months().get, words)):
@@ -182,22 +184,30 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(map(_bare, set(_WORD.findall(flat(text[:LONGEST_SOURCE])))))
 
 
-def _numbers(text: str) -> Iterator[Fact]:
+def _measured(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield the numbers of a text with the symbols of their units."""
     for match in _NUMBER.finditer(text):
-        before = text[max(0, match.start() - 2) : match.start()]
+        start = match.start()
+        before = text[max(0, start - 2) : start]
         if before[-1:].isalpha() or before[-1:] == "_":  # of a name: "V8"
             continue
-        after = _UNIT.match(text, match.end())
-        unit = _units().get(fold(after[1]), "") if after else ""
-        shown = text[match.start() : after.end()] if after and unit else match[0]
+        unit = _units().get(fold(match["unit"]), "") if match["unit"] else ""
         sign = before.strip()[-1:]
-        unit = unit or (sign if sign and sign in _SIGN else "")
-        yield Fact("number", shown, "", *_readings(match[0]), unit)
+        yield match, unit or (sign if sign and sign in _SIGN else "")
+
+
+def _numbers(text: str) -> Iterator[Fact]:
+    for match, unit in _measured(text):
+        named = match["unit"] and _units().get(fold(match["unit"]))
+        shown = text[match.start() : match.end("unit")] if named else match["number"]
+        yield Fact("number", shown, "", *_readings(match["number"]), unit)
 
 
 def _readings(number: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return what a number may mean, and its parts where it may be a date or a version."""
-    groups = re.split(r"\D", number)
+    if number.isdecimal():
+        return frozenset((_plain(number),)), ()
+    groups = _BETWEEN.split(number)
     whole = {_plain(groups[0])} if len(groups) == 1 else set()
     if len(groups) > 1 and all(len(group) == 3 for group in groups[1:]):
         whole.add(_plain("".join(groups)))
@@ -209,8 +219,10 @@ def _readings(number: str) -> tuple[frozenset[str], tuple[str, ...]]:
 
 def _plain(whole: str, fraction: str = "") -> str:
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
-    # Digits of other scripts are the same numbers.
     digits = f"{whole}.{fraction}" if fraction else whole
+    if digits.isascii():
+        return digits
+    # Digits of other scripts are the same numbers.
     return "".join(str(int(sign)) if sign.isdecimal() else sign for sign in digits)
 
 
@@ -238,7 +250,7 @@ def _capitalised(sentence: str) -> Iterator[re.Match[str]]:
 
 
 def _bare(word: str) -> str:
-    return re.sub(r"['’](?:s|re|m|ve|ll|d)?$", "", word)
+    return _ENDING.sub("", word) if "'" in word or "’" in word else word
 
 
 def _capitalises_nouns(sentence: str) -> bool:
