@@ -89,12 +89,21 @@ def test_a_word_of_many_passages_tells_nothing() -> None:
         ("What is the name of the customer?", "sure"),
         ("Are invoices sent by letter?", "sure"),
         ("How are invoices sent?", "sure"),
+        ("How many days has a customer for paying invoices?", "sure"),
+        ("How many letters does a customer get, who pays late?", "sure"),
     ],
 )
 def test_a_passage_without_the_property_that_is_asked_is_not_sure(
     question: str, certainty: str
 ) -> None:
     assert judged(question, 0.98, 0.02).certainty == certainty
+
+
+def test_a_passage_without_a_figure_is_not_sure_where_one_is_asked() -> None:
+    told = "The customer pays invoices by letter."
+    assert judged("How many invoices does a customer pay?", 0.98, 0.02, told).certainty == "partial"
+    told = "The customer pays twelve invoices by letter."
+    assert judged("How many invoices does a customer pay?", 0.98, 0.02, told).certainty == "sure"
 
 
 def test_names_and_codes_that_no_passage_has_are_named_and_no_common_words() -> None:

@@ -1,7 +1,8 @@
 """The word of a question that a passage must have to answer it: the property that is asked of a
 named thing ("what is the default *port* of MariaDB"), or what a question for yes or no is about
 ("does psutil run on *Android*"). A near passage has all other words of such a question and does not
-say it. Pure; only languages whose file has `asks property` and `asks whether` are read.
+say it. And a question for a figure ("how many …") needs a number. Pure; only languages whose file
+has `asks property`, `asks whether` and `asks figure` are read.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from functools import lru_cache
 
 from groundhook.core.language.catalogue import language
 
+_HEADING = re.compile(r"^#{1,6} [^\n]*$", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+")
 _LONGEST = 200  # characters of a question: a longer one is not of these kinds
 
 
@@ -24,7 +27,7 @@ def decisive(question: str, spoken: str, rarity: Mapping[str, float]) -> str:
         return ""
     if text.partition(" ")[0].lower() in known.words("asks whether"):
         return max(rarity, key=lambda word: rarity[word], default="")
-    for pattern in _properties(spoken):
+    for pattern in _patterns(spoken, "asks property"):
         if found := pattern.match(text):
             head = found["property"].split()[-1]
             vague = head.lower() in known.words("vague properties")
@@ -32,8 +35,22 @@ def decisive(question: str, spoken: str, rarity: Mapping[str, float]) -> str:
     return ""
 
 
+def lacks_figure(question: str, spoken: str, passage: str) -> bool:
+    """Return whether a question asks for a figure and the passage has none below its headings, as
+    digits or as a word."""
+    known = language(spoken or "-")
+    if known is None or not any(
+        pattern.match(question[:_LONGEST]) for pattern in _patterns(spoken, "asks figure")
+    ):
+        return False
+    told = _HEADING.sub("", passage).lower()
+    if any(map(str.isdigit, told)):
+        return False
+    return known.words("numbers", "figures").isdisjoint(_WORD.findall(told))
+
+
 @lru_cache(maxsize=64)
-def _properties(spoken: str) -> tuple[re.Pattern[str], ...]:
+def _patterns(spoken: str, section: str) -> tuple[re.Pattern[str], ...]:
     known = language(spoken)
-    lines = known.lines("asks property") if known else ()
+    lines = known.lines(section) if known else ()
     return tuple(re.compile(rf"\W{{0,9}}{line}", re.I) for line in lines)

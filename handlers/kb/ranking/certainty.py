@@ -25,7 +25,7 @@ from groundhook.core.language.terms import spelt_like
 from groundhook.core.types.search import Certainty
 from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
 from groundhook.handlers.kb.language import language_of, language_of_question
-from groundhook.handlers.kb.ranking.asked import decisive
+from groundhook.handlers.kb.ranking.asked import decisive, lacks_figure
 from groundhook.handlers.kb.ranking.fusion import Rarity, inverse_frequency
 from groundhook.handlers.kb.store.port import SearchEvidence
 
@@ -103,11 +103,13 @@ def judge(
 
 
 def _says_what_is_asked(question: str, words: Sequence[_Word], first: First, analysed: str) -> bool:
-    """Return whether the passage has the word without which it cannot answer."""
+    """Return whether the passage has the word or the figure without which it cannot answer."""
     rarity: dict[str, float] = {}
     for word in words:
         rarity[word.typed] = max(rarity.get(word.typed, 0.0), word.weight)
     asked = language_of_question(question) or analysed
+    if lacks_figure(question, asked, first.content):
+        return False
     telling = {word: weight for word, weight in rarity.items() if weight}
     needed = decisive(question, asked, telling)
     held = any(word.held for word in words if word.typed == needed)
