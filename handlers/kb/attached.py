@@ -42,6 +42,7 @@ _ENDINGS = {
     "application/x-ipynb+json": ".ipynb",
     "application/xhtml+xml": ".html",
     "message/rfc822": ".eml",
+    "text/asciidoc": ".adoc",
     "text/html": ".html",
     "text/markdown": ".md",
     "text/x-rst": ".rst",

@@ -37,6 +37,12 @@ def _rst(data: bytes, name: str) -> Document:
         return rst(data, name)
 
 
+def _adoc(data: bytes, name: str) -> Document:
+    from groundhook.handlers.kb.reading.adoc import adoc
+
+    return adoc(data, name)
+
+
 def _pdf(data: bytes, name: str) -> Document:
     with _naming(name), extra("documents", "reading PDF files", IngestError):
         from groundhook.handlers.kb.reading.pdf import pdf
@@ -82,6 +88,8 @@ READERS: Mapping[str, Reader] = {
     ".txt": _plain,
     ".text": _plain,
     ".rst": _rst,
+    ".adoc": _adoc,
+    ".asciidoc": _adoc,
     ".html": _html,
     ".htm": _html,
     ".xhtml": _html,
