@@ -258,8 +258,9 @@ class DBHandler:
             await scope.warn(code, message)
         answers = []
         for reading, one in zip(readings, checked, strict=True):
-            found = await self._runner.run_all([one], limit, scope, teller)
-            answers.append(JudgedAnswer(reading, one.query, found))
+            whole = await self._runner.with_equals(one, scope)
+            found = await self._runner.run_all([whole], limit, scope, teller)
+            answers.append(JudgedAnswer(reading, whole.query, found))
         return answers
 
     async def _run_own_conditions(

@@ -104,6 +104,18 @@ class QueryRunner:
             )
         return answer
 
+    async def with_equals(self, checked: CheckedQuery, scope: Scope) -> CheckedQuery:
+        """Return the query of the first record, or that of all that equal it: two cheapest ones are
+        both the cheapest. Raises SourceError, NotPermitted."""
+        query = checked.query
+        if query.limit != 1 or not query.orders or query.ties:
+            return checked
+        two = {"limit": 2}
+        answer = await self.run(_changed(checked, two), 2, scope, count_total=False)
+        values = [[row.get(order.field) for order in query.orders] for row in answer.rows]
+        equal = len(values) == 2 and values[0] == values[1] and None not in values[0]
+        return _changed(checked, {"ties": True}) if equal else checked
+
     async def _run_traced(
         self,
         checked: CheckedQuery,
@@ -132,6 +144,11 @@ class QueryRunner:
             model: permit_for(self._models[model], scope.identity)
             for model in models_of(query, self._store.schemas)
         }
+
+
+def _changed(checked: CheckedQuery, update: Mapping[str, Any]) -> CheckedQuery:
+    query, clean = (one.model_copy(update=update) for one in (checked.query, checked.clean))
+    return checked._replace(query=query, clean=clean)
 
 
 def _rows_of(query: QueryDSL, answer: QueryResult, limit: int, teller: Teller) -> list[Item]:

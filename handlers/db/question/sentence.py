@@ -90,7 +90,7 @@ class Teller:
             what = form.format(what=what, field=called)
         if not dsl.limit:
             return what
-        form = self.say.first_one if dsl.limit == 1 and not dsl.ties else self.say.first
+        form = self.say.first_one if dsl.limit == 1 else self.say.first
         first = form.format(what=what, count=dsl.limit)
         return self.say.ties.format(what=first) if dsl.ties else first
 

@@ -28,6 +28,8 @@ ANSWERED = [
     ("tracks on the album Powerslave", [2]),
     ("tracks that cost between 1 and 2 dollars", [2]),
     ("whats the longest track", [2]),
+    ("the cheapest track", [1, 3]),
+    ("the most expensive track", [2]),
     ("artists without albums", [4]),
     ("employees in the IT department", [1, 3]),
     ("employees in IT or OR", [1, 3, 4]),
