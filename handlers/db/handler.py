@@ -57,9 +57,9 @@ from groundhook.handlers.db.query.request_query import (
 from groundhook.handlers.db.query_warnings import query_warnings
 from groundhook.handlers.db.question.forms import QueryReading
 from groundhook.handlers.db.question.languages import words_for
-from groundhook.handlers.db.question.question import models_named
 from groundhook.handlers.db.question.reading import Reads, read_question
 from groundhook.handlers.db.question.sentence import Teller
+from groundhook.handlers.db.question.values import models_named
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.runner import QueryRunner
 from groundhook.handlers.db.store import Store

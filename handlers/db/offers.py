@@ -20,9 +20,9 @@ from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.permission import Permit, permit_for
 from groundhook.handlers.db.query.dsl import QueryDSL
-from groundhook.handlers.db.question.question import phrases_to_look_up
 from groundhook.handlers.db.question.scope import OfferedModel
 from groundhook.handlers.db.question.tokens import folded
+from groundhook.handlers.db.question.values import phrases_to_look_up
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 from groundhook.handlers.db.store import MAX_SAMPLES, SAMPLE_SECONDS, Samples, Store
 

@@ -20,9 +20,10 @@ from groundhook.core.types.query_language import Aggregate, Where, group_field
 from groundhook.handlers.db.query.dsl import QueryDSL
 from groundhook.handlers.db.question import times
 from groundhook.handlers.db.question.dates import TimeSpan, is_year
-from groundhook.handlers.db.question.question import Amount, NamedValues, TokenizedQuestion
+from groundhook.handlers.db.question.question import Amount, TokenizedQuestion
 from groundhook.handlers.db.question.scope import QuestionScope
 from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.handlers.db.question.values import NamedValues
 
 BELOW, ABOVE = frozenset({"<", "<=", "between"}), frozenset({">", ">=", "between"})
 NEGATIVE = frozenset({"!=", "not in", "null", "not null", "match none"})

@@ -14,9 +14,10 @@ import anyio.to_thread
 from groundhook.handlers.db.by_model.offered import Offered, choose, with_rows
 from groundhook.handlers.db.by_model.prompt import prompt_for
 from groundhook.handlers.db.by_model.reader import ReadingRequest
-from groundhook.handlers.db.question.question import TokenizedQuestion, known_words, scopes_of
+from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.reading import Reads
 from groundhook.handlers.db.question.scope import OfferedModel, QuestionScope
+from groundhook.handlers.db.question.values import known_words, scopes_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 
 # Returns a few rows of each of these models, as the identity may see them.

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groundhook.handlers.db.model.schema import Field, Schema
-from groundhook.handlers.db.question.question import NamedValues, TokenizedQuestion
+from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.scope import OfferedModel, QuestionScope
+from groundhook.handlers.db.question.values import NamedValues
 
 MOST_TABLES = 8
 MOST_FIELDS = 24  # of one table

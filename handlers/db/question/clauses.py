@@ -24,8 +24,9 @@ from typing import Any
 
 from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field
-from groundhook.handlers.db.question.question import FoundValue, NamedValues, TokenizedQuestion
+from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.scope import QuestionScope
+from groundhook.handlers.db.question.values import FoundValue, NamedValues
 from groundhook.handlers.db.question.wheres import has_opposite, opposite
 
 

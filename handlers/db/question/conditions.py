@@ -12,9 +12,9 @@ from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.query.dsl import conditions as flat
 from groundhook.handlers.db.question.clauses import Clause, Here, negated
 from groundhook.handlers.db.question.numbers import number_conditions
-from groundhook.handlers.db.question.question import FoundValue, lists_of
 from groundhook.handlers.db.question.scope import NUMBERS, TIMES, QuestionScope
 from groundhook.handlers.db.question.times import spans, time_conditions
+from groundhook.handlers.db.question.values import FoundValue, lists_of
 from groundhook.handlers.db.question.wheres import require_all, require_any, require_one_of
 
 LIST_SIGNS = ",&"

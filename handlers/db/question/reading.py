@@ -16,17 +16,12 @@ from groundhook.handlers.db.query.dsl import QueryDSL, conditions
 from groundhook.handlers.db.question.clauses import Clause, Here
 from groundhook.handlers.db.question.covers import best_partial, covers, least_price, strange_words
 from groundhook.handlers.db.question.forms import QueryReading, compose
-from groundhook.handlers.db.question.question import (
-    TokenizedQuestion,
-    all_values,
-    known_words,
-    scopes_of,
-    start_of,
-)
+from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.scope import OfferedModel, QuestionScope
 from groundhook.handlers.db.question.sentence import Teller
 from groundhook.handlers.db.question.spelling import nearest
 from groundhook.handlers.db.question.tokens import phrase_of
+from groundhook.handlers.db.question.values import all_values, known_words, scopes_of, start_of
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 
 MOST_READINGS = 12  # that are run
