@@ -97,6 +97,8 @@ def test_the_next_response_continues_the_chat_of_the_one_before_it(serve: Serve)
             with pytest.raises(openai.NotFoundError):
                 other.responses.retrieve(first.id)
             with pytest.raises(openai.NotFoundError):
+                other.responses.retrieve(first.id, stream=True)
+            with pytest.raises(openai.NotFoundError):
                 other.responses.cancel(first.id)
             with pytest.raises(openai.BadRequestError) as foreign:
                 other.responses.create(model="plain", input="?", previous_response_id=first.id)
@@ -262,6 +264,14 @@ def test_a_request_that_cannot_be_answered_is_refused(
         answer = client.post("/v1/responses", json={"model": "tea", "input": "x", **body})
     assert answer.status_code == 400
     assert param is None or answer.json()["error"]["param"] == param
+
+
+def test_what_only_tunes_a_response_is_named(client: OpenAI) -> None:
+    raw = client.responses.with_raw_response.create(
+        model="tea", input="all teas", text={"verbosity": "low"}, parallel_tool_calls=False
+    )
+    ignored = raw.headers["x-groundhook-ignored"].split(", ")
+    assert sorted(ignored) == ["parallel_tool_calls", "text.verbosity"]
 
 
 @pytest.mark.parametrize("id", ["resp_none", "none", "resp_"])
