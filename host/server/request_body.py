@@ -85,6 +85,15 @@ class AskOptions(Value):
     metadata: dict[str, Any] = Field(default={}, description="`ctx.metadata` of hooks, ≤ 16 kB")
 
 
+class TrialOptions(AskOptions):
+    """Options of a turn without a chat."""
+
+    trial: dict[str, Any] = Field(
+        default={},
+        description="Keys of package.yao, and prompts, for this turn alone; scope `author`",
+    )
+
+
 class AskedData(Value):
     """The sources that the user refers to."""
 
@@ -97,7 +106,7 @@ class AskedData(Value):
 
 
 class TurnRequest(Value):
-    """A turn without a chat."""
+    """A turn without a chat; its `options` may have a `trial`, with the scope `author`."""
 
     assistant: str = Field(
         default="", max_length=1000, description="Id of the assistant; empty: `uses.default`"
@@ -107,7 +116,7 @@ class TurnRequest(Value):
         default=None, description="The conversation: roles `user` and `assistant`"
     )
     search: bool | None = Field(default=None, description=SEARCH)
-    options: AskOptions = Field(default=AskOptions(), description=OPTIONS)
+    options: TrialOptions = Field(default=TrialOptions(), description=OPTIONS)
     data: AskedData = Field(default=AskedData(), description=DATA)
     leaving: Literal["stop", "continue"] = Field(default="stop", description=LEAVING)
 
@@ -332,7 +341,7 @@ def turn_options(
 ) -> TurnOptions:
     """Return the options of a turn: those that the client chose, and facts about the client.
     `place` is where they are in the request. Raises UsageError."""
-    given: dict[str, Any] = wanted.model_dump(exclude_unset=True)
+    given: dict[str, Any] = wanted.model_dump(exclude_unset=True, exclude={"trial"})
     if wanted.connector is not None:
         given["connector"] = _check_connector(wanted.connector, settings)
     if wanted.locale and not is_language_tag(wanted.locale):

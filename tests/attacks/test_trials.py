@@ -34,6 +34,9 @@ def test_readers_and_keys_of_other_assistants_try_nothing(serve: Serve) -> None:
         with served.client(READER) as client:
             assert client.post("/api/trials", json=body).status_code == 403
             assert client.post("/api/assistants/tea/tests", json=row).status_code == 403
+            asked = [{"role": "user", "content": "all teas"}]
+            turn = {"assistant": "tea", "messages": asked, "options": {"trial": {"name": "x"}}}
+            assert client.post("/api/turns", json=turn).status_code == 403
             script = {"file": "index.ts", "line": "1"}
             assert client.get("/api/assistants/talks/scripts", params=script).status_code == 403
         with served.client(OTHER) as client:

@@ -44,6 +44,23 @@ def test_both_columns_answer_the_same_question(one_process: Served) -> None:
     assert found[-1]["type"] == "summary"
 
 
+def test_a_turn_has_a_trial_in_its_options(one_process: Served) -> None:
+    body = {"assistant": "tea", "messages": [{"role": "user", "content": "all teas"}]}
+    with one_process.client() as client:
+
+        def answer(**options: Any) -> httpx.Response:
+            return client.post(
+                "/api/turns",
+                json={**body, "options": options},
+                headers={"accept": "application/json"},
+            )
+
+        assert answer(trial=TRIAL).json()["content"] == "A title"
+        assert answer().json()["content"].startswith("Two teas")
+        wrong = answer(trial={"HTTP": ["*"]})
+        assert (wrong.status_code, wrong.json()["code"]) == (400, "usage")
+
+
 def test_answers_that_are_streamed_come_in_pieces_and_then_whole(one_process: Served) -> None:
     with one_process.client() as client:
         found = ask(client, stream=True)

@@ -18,6 +18,7 @@ from groundhook.core.json_lines import line
 from groundhook.core.types.base import FewOf, Value
 from groundhook.core.types.connector_spec import Price
 from groundhook.core.types.turn import Identity, Message
+from groundhook.host.config.package import Package
 from groundhook.host.config.trial import Trial, trial_of
 from groundhook.host.config.trial_diff import trial_changes, trial_diff
 from groundhook.host.output.dialects.blocks import written
@@ -70,11 +71,8 @@ class KeptTest(Value):
 async def create(call: Call) -> Response:
     """Ask questions under the files and under a trial, and yield a line for each answer."""
     wanted = request_body.validate_strictly(TrialRequest, await call.json())
-    package = call.serving.package(call.caller, wanted.assistant)
-    trial = trial_of(wanted.trial, package)
-    _check_assistants(call, trial)
+    package, trial = trial_for(call, wanted.assistant, wanted.trial)
     rows = [_own_row(row, wanted.assistant, n) for n, row in enumerate(wanted.questions)]
-    call.serving.host.app.settings_for(package, trial=trial)  # raises for what does not fit
     call.admit_stream()
     head = {
         "type": "trial",
@@ -87,6 +85,16 @@ async def create(call: Call) -> Response:
         ],
     }
     return StreamingResponse(_answers(call, wanted, trial, rows, head), media_type=JSON_LINES)
+
+
+def trial_for(call: Call, assistant: str, given: Mapping[str, Any]) -> tuple[Package, Trial]:
+    """Return an assistant with a trial of it that the caller may make. Raises UnknownName,
+    UsageError, ConfigError."""
+    package = call.serving.package(call.caller, assistant)
+    trial = trial_of(given, package)
+    _check_assistants(call, trial)
+    call.serving.host.app.settings_for(package, trial=trial)  # raises for what does not fit
+    return package, trial
 
 
 def _check_assistants(call: Call, trial: Trial) -> None:

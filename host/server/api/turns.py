@@ -21,10 +21,12 @@ from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.chats.ports import RequestKey
+from groundhook.host.config.trial import Trial
 from groundhook.host.output.dialects.native import Whole
 from groundhook.host.server import request_body
+from groundhook.host.server.api.trials import trial_for
 from groundhook.host.server.identity.caller import Caller
-from groundhook.host.server.problems import WrongRequest
+from groundhook.host.server.problems import Refused, WrongRequest
 from groundhook.host.server.request_body import TurnRequest
 from groundhook.host.server.serving import Call, Serving
 from groundhook.host.server.turns.blocks_writer import BlocksWriter
@@ -64,6 +66,7 @@ async def create(call: Call) -> ASGIApp:
         wanted.options, wanted.search, call.request, settings, call.address
     )
     # Refused before the turn begins.
+    trial = _trial(call, assistant, wanted)
     _types(call)
     wants_blocks(call)
     call.admit_stream()
@@ -77,6 +80,7 @@ async def create(call: Call) -> ASGIApp:
         messages=messages,
         options=options,
         leaving=wanted.leaving,
+        trial=trial,
         request=RequestKey(key, digest_of(address, body)) if key else None,
     )
     running = await serving.repeats.once(
@@ -91,6 +95,16 @@ async def create(call: Call) -> ASGIApp:
     return await answer(call, running, 0)
 
 
+def _trial(call: Call, assistant: str, wanted: TurnRequest) -> Trial | None:
+    """Return the trial of a request. Raises Refused for callers who are no authors, and the errors
+    of `trial_for`."""
+    if not wanted.options.trial:
+        return None
+    if "author" not in call.caller.scopes:
+        raise Refused("not_permitted", "options.trial needs the scope 'author'")
+    return trial_for(call, assistant, wanted.options.trial)[1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Start:
     """A turn without a chat that is to begin."""
@@ -102,6 +116,7 @@ class Start:
     contract: Contract = NO_CONTRACT
     leaving: OnDisconnect = "stop"
     linger_s: float | None = None
+    trial: Trial | None = None  # which no other process can repeat: such a turn is not stored
     request: RequestKey | None = None
     stored: bool = False  # also where one process serves the app
     kept: Sequence[Mapping[str, Any]] = ()  # messages for the request that continues it
@@ -117,6 +132,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
     """Begin a turn without a chat. It is stored if several processes serve the app, so that each of
     them can answer requests about it. Raises Refused, and the errors of `Host.stream`."""
     stored = serving.stores_turns or (start.stored and serving.has("chats"))
+    stored = stored and start.trial is None
 
     def enter_alone(host: Host) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         return host.stream(
@@ -125,6 +141,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
             identity=start.caller.identity,
             options=start.options,
             contract=start.contract,
+            trial=start.trial,
         )
 
     @asynccontextmanager
