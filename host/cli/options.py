@@ -199,5 +199,5 @@ def _file_part(path: Path) -> dict[str, Any]:
     kind = mimetypes.guess_type(path.name)[0] or ""
     content = data_url(data, kind)
     if kind.startswith("image/"):
-        return {"type": "image_url", "image_url": {"url": content}}
+        return {"type": "image_url", "image_url": {"url": content, "filename": path.name}}
     return {"type": "file", "file": {"filename": path.name, "file_data": content}}

@@ -19,6 +19,8 @@ TEXTS = ("text", "input_text", "output_text")
 LONGEST_NAME = 100  # characters of a name in a note
 _NAMES = ("filename", "file_name", "name", "title")
 _TYPES = ("media_type", "mime_type", "mimeType", "mediaType", "format")
+# What the host knows of a picture: endpoints refuse keys that they do not know.
+_OF_THE_HOST = frozenset(("filename", "media_type", "bytes"))
 _CONTENTS = ("file_data", "data", "url")
 _DATA_URL = re.compile(r"data:(?P<type>[\w./+-]{1,100})?(?:;[\w=-]{1,100}){0,4},")
 
@@ -39,7 +41,7 @@ def can_read(part: Mapping[str, Any], spec: ConnectorSpec, defaults: Mapping[str
 
 def read_parts(parts: Sequence[Mapping[str, Any]], reads: _Reads) -> list[dict[str, Any]]:
     """Return the parts for a model, without data parts, which only the host understands. An image
-    whose address is a text becomes OpenAI's object."""
+    whose address is a text becomes OpenAI's object, without its name."""
     return [
         _as_object(part) if reads(part) else {"type": "text", "text": note(part)}
         for part in parts
@@ -103,4 +105,7 @@ def _as_object(part: Mapping[str, Any]) -> dict[str, Any]:
     image = part.get("image_url")
     if part.get("type") == "image_url" and isinstance(image, str):
         return {**part, "image_url": {"url": image}}
+    if part.get("type") == "image_url" and isinstance(image, Mapping):
+        kept = {key: value for key, value in image.items() if key not in _OF_THE_HOST}
+        return {**part, "image_url": kept}
     return dict(part)

@@ -185,11 +185,14 @@ IMAGE = {"type": "image_url", "image_url": "data:image/png;base64,AAAA"}
 def test_images_go_to_models_that_can_see(capabilities: Any, sent: dict[str, Any]) -> None:
     spec = ConnectorSpec.model_validate({"type": "openai", "capabilities": capabilities})
     message = Message(role="user", content=[{"type": "text", "text": "What is it?"}, IMAGE])
+    named = {"type": "image_url", "image_url": {"url": IMAGE["image_url"], "filename": "a.png"}}
     content = request(ModelCall(messages=[message]), spec)["messages"][0]["content"]
     if sent["type"] == "text":
         assert content == "What is it?\n[image, image/png, 1 kB: not read by this model]"
     else:
         assert content == [{"type": "text", "text": "What is it?"}, sent]
+        kept = Message(role="user", content=[named])
+        assert request(ModelCall(messages=[kept]), spec)["messages"][0]["content"] == [sent]
 
 
 def test_a_model_without_tool_calls_is_offered_no_tools() -> None:
