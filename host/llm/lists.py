@@ -51,9 +51,8 @@ def announced(at: int, found: Sequence[Candidate]) -> list[int]:
     )
     if not (next_to and listed):
         return []
-    below = siblings(at + 1, found)
-    if nested:
-        below = _nested(at, found)
+    # Not by `siblings`: each entry of a long list would read all of it.
+    below = _nested(at, found) if nested else siblings(at + 1, found)
     is_list = first.sentence.kind == "entry"
     return whole_entries(below, found) if is_list else below[:MOST_ROWS]
 
@@ -61,9 +60,13 @@ def announced(at: int, found: Sequence[Candidate]) -> list[int]:
 def _nested(at: int, found: Sequence[Candidate]) -> list[int]:
     """Return the entries of the list that is in an entry."""
     depth = found[at].sentence.depth
-    last = siblings(at + 1, found)[-1]
-    below = range(at + 1, last + 1)
-    return list(takewhile(lambda place: found[place].sentence.depth > depth, below))
+
+    def is_inside(place: int) -> bool:
+        before, one = found[place - 1], found[place]
+        adjoins = one.item == before.item and one.sentence.block - before.sentence.block in (0, 1)
+        return adjoins and one.sentence.depth > depth
+
+    return list(takewhile(is_inside, range(at + 1, len(found))))
 
 
 def whole_entries(places: Sequence[int], found: Sequence[Candidate]) -> list[int]:

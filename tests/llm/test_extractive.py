@@ -4,6 +4,7 @@ is."""
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 
 import anyio
@@ -15,7 +16,10 @@ from hypothesis import strategies as st
 from groundhook.core.ports import Delta, Finished, ModelCall, Notice, TextDelta
 from groundhook.core.types.search import Certainty, Item, OtherPlace
 from groundhook.core.types.turn import Message
+from groundhook.host.llm.candidates import Candidate
 from groundhook.host.llm.extractive import ExtractiveConnector
+from groundhook.host.llm.lists import announced
+from groundhook.host.llm.sentences import Sentence
 
 
 async def answer(
@@ -486,6 +490,18 @@ async def test_a_sure_answer_quotes_no_document_that_lacks_what_is_asked() -> No
         "c3d4", f"Rich shows progress of downloads and copies by a coloured bar. {trees}", "Rich"
     )
     assert "Rich" in await answer(question, [tqdm, both], "sure")
+
+
+def test_a_long_list_of_entries_that_announce_others_is_soon_looked_through() -> None:
+    entries = [
+        Candidate(0, at, Sentence("port:", at, kind="entry", depth=1 + at % 2))
+        for at in range(4_000)
+    ]
+    began = time.process_time()
+    assert [announced(at, entries) for at in (0, 2)] == [[1], [3]]
+    assert sum(len(announced(at, entries)) for at in range(len(entries))) == 2_000
+    # A hundredth of it, where no entry reads the whole list.
+    assert time.process_time() - began < 2
 
 
 async def test_the_rest_of_a_sentence_is_quoted_with_its_beginning() -> None:
