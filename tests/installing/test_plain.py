@@ -33,6 +33,7 @@ APP = {
 # Modules that need an extra by themselves; the modules that import them ask for it.
 DOORS = {
     "host.output.trace_export",
+    "host.llm.anthropic_events",
     "handlers.db.engines.servers",
     "core.readers.pdf_columns",
     "core.readers.pdf_glyphs",
