@@ -258,9 +258,8 @@ class DBHandler:
             await scope.warn(code, message)
         answers = []
         for reading, one in zip(readings, checked, strict=True):
-            whole = await self._runner.with_equals(one, scope)
-            found = await self._runner.run_all([whole], limit, scope, teller)
-            answers.append(JudgedAnswer(reading, whole.query, found))
+            query, found = await self._runner.run_reading(one, limit, scope, teller)
+            answers.append(JudgedAnswer(reading, query, found))
         return answers
 
     async def _run_own_conditions(

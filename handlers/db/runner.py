@@ -3,7 +3,8 @@ limits of each model that a query reads, and `joins.row_limits` adds them to eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -60,22 +61,24 @@ class QueryRunner:
     ) -> SourceResult:
         """Return up to `limit` rows of all queries, each a table with columns that `teller` names.
         Raises SourceError, NotPermitted."""
-        tables: list[list[Item]] = []
-        total, at_least, most = 0, False, limit
-        for one in checked:
-            answer = await self.run(one, limit, scope)
-            tables.append(_rows_of(one.query, answer, limit, teller))
-            total += answer.total
-            at_least |= answer.total_is_lower_bound
-            if one.query.ties:
-                most += max(0, len(answer.rows) - min(one.query.limit or limit, limit))
-        queries = [{**one.query.wire(), "limit": one.query.limit or limit} for one in checked]
-        return SourceResult(
-            items=tuple(first_rows(tables, most)),
-            total=total,
-            total_is="at_least" if at_least else "exact",
-            dsl=queries[0] if len(queries) == 1 else {"queries": queries},
-        )
+        answers = [await self.run(one, limit, scope) for one in checked]
+        return _result_of(checked, answers, limit, teller)
+
+    async def run_reading(
+        self, checked: CheckedQuery, limit: int, scope: Scope, teller: Teller
+    ) -> tuple[QueryDSL, SourceResult]:
+        """Return the query of a reading and its rows. The query of a first record becomes that of
+        all that equal it: two cheapest ones are both the cheapest. Raises SourceError,
+        NotPermitted."""
+        query = checked.query
+        if query.limit == 1 < limit and query.orders and not query.ties:
+            answer = await self.run(_changed(checked, {"limit": 2}), 2, scope, count_total=False)
+            values = [[row.get(order.field) for order in query.orders] for row in answer.rows]
+            if len(values) < 2 or values[0] != values[1] or None in values[0]:
+                first = replace(answer, rows=answer.rows[:1], total=min(answer.total, 1))
+                return query, _result_of([checked], [first], limit, teller)
+            checked = _changed(checked, {"ties": True})
+        return checked.query, await self.run_all([checked], limit, scope, teller)
 
     async def run(
         self, checked: CheckedQuery, limit: int, scope: Scope, *, count_total: bool = True
@@ -103,18 +106,6 @@ class QueryRunner:
                 f"at least {answer.total} records of {model!r} match; not all were counted",
             )
         return answer
-
-    async def with_equals(self, checked: CheckedQuery, scope: Scope) -> CheckedQuery:
-        """Return the query of the first record, or that of all that equal it: two cheapest ones are
-        both the cheapest. Raises SourceError, NotPermitted."""
-        query = checked.query
-        if query.limit != 1 or not query.orders or query.ties:
-            return checked
-        two = {"limit": 2}
-        answer = await self.run(_changed(checked, two), 2, scope, count_total=False)
-        values = [[row.get(order.field) for order in query.orders] for row in answer.rows]
-        equal = len(values) == 2 and values[0] == values[1] and None not in values[0]
-        return _changed(checked, {"ties": True}) if equal else checked
 
     async def _run_traced(
         self,
@@ -144,6 +135,28 @@ class QueryRunner:
             model: permit_for(self._models[model], scope.identity)
             for model in models_of(query, self._store.schemas)
         }
+
+
+def _result_of(
+    checked: Sequence[CheckedQuery], answers: Sequence[QueryResult], limit: int, teller: Teller
+) -> SourceResult:
+    """Return the rows of queries as tables, up to `limit`, and those that equal the last one where
+    a query wants them."""
+    tables: list[list[Item]] = []
+    total, at_least, most = 0, False, limit
+    for one, answer in zip(checked, answers, strict=True):
+        tables.append(_rows_of(one.query, answer, limit, teller))
+        total += answer.total
+        at_least |= answer.total_is_lower_bound
+        if one.query.ties:
+            most += max(0, len(answer.rows) - min(one.query.limit or limit, limit))
+    queries = [{**one.query.wire(), "limit": one.query.limit or limit} for one in checked]
+    return SourceResult(
+        items=tuple(first_rows(tables, most)),
+        total=total,
+        total_is="at_least" if at_least else "exact",
+        dsl=queries[0] if len(queries) == 1 else {"queries": queries},
+    )
 
 
 def _changed(checked: CheckedQuery, update: Mapping[str, Any]) -> CheckedQuery:

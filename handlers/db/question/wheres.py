@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field
-from groundhook.handlers.db.query.dsl import MATCH, MATCH_NONE, conditions
+from groundhook.handlers.db.query.dsl import MATCH_NONE, conditions
 from groundhook.handlers.db.question.scope import NUMBERS
 
 OPPOSITE = {
@@ -97,10 +97,6 @@ def _values_against(where: Where) -> list[Where]:
     name, op, value = where.field, where.op, where.value
     if op == "like":
         return [Where(field=name, op=MATCH_NONE, value=(value.strip(AROUND_PIECE),))]
-    if op == MATCH:
-        return [Where(field=name, op=MATCH_NONE, value=value)]
-    if op == MATCH_NONE:
-        return [Where(field=name, op="like", value=piece) for piece in value]
     if isinstance(value, bool):
         return [Where(field=name, value=not value)]
     if op == "between":

@@ -229,6 +229,13 @@ async def test_a_word_for_each_part_of_a_date_groups_figures(
     assert found.account.certainty == ("sure" if by else "none")
 
 
+async def test_a_caller_who_wants_one_record_gets_one_of_those_that_are_equal(
+    records: Shop,
+) -> None:
+    found = await records.search("the cheapest track", "track", limit=1)
+    assert [item.record_id for item in found.items] == [1]
+
+
 async def test_none_in_a_month_of_no_year_is_no_answer(records: Shop) -> None:
     guessed = await records.search("how many albums were released in April", *EVERY)
     assert (guessed.account.certainty, guessed.items) == ("none", ())
