@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import figure
-from bench.stops_endpoints import JSON, LINE, QUESTION, endpoints, pumped
+from bench.stops_endpoints import JSON, LINE, QUESTION, endpoints, pumped, upload
 from bench.stops_formats import FORMATS
 from bench.stops_hooks import CALLS, OFTEN, hooked
 from bench.stops_large import large, wide
 from bench.stops_served import STEPS, STREAMED, Campaign, campaign
+from groundhook.core.types.uses import ENTITIES
 
 ARGUMENT = 900_000  # almost the limit of a host call's arguments
 ANSWER = 1_000_000  # of a model, a tool, a page
@@ -157,7 +158,11 @@ def answers(campaign: Campaign, unit: str, size: int = ANSWER) -> None:
         if name == "text":
             campaign.turn("next", ASK, f"{name} of a model to Next {unit!r}")
     campaign.said.lines[:] = [b"data: " + text.encode()]
-    campaign.turn("model", ASK, f"no event of a model {unit!r}")
+    for assistant in ("model", "claude"):
+        campaign.turn(assistant, ASK, f"no event of {assistant} {unit!r}")
+    for kind, key in (("text", "text"), ("thinking", "thinking"), ("input_json", "partial_json")):
+        campaign.said.lines[:] = _by_claude(kind, key, text)
+        campaign.turn("claude", ASK, f"{kind} of claude {unit!r}")
     blocks(campaign, unit, size)
 
 
@@ -270,6 +275,13 @@ def steps(campaign: Campaign, unit: str) -> None:
             said.result = {"content": [{"type": "text", "text": shown}]}
             campaign.turn(f"used_{use.name}", "What is word0?", f"{name} {use.name} {unit!r}")
             said.clear()
+    for name, answer in (
+        ("long", _like(ENTITIES.schema, text, 2)),
+        ("many", _like(ENTITIES.schema, pumped(unit, 200), 900)),
+    ):
+        said.lines[:] = [_chunk({"content": json.dumps(answer)}), DONE]
+        upload(campaign, f"{name} entities {unit!r}", "graph", f"{name}: tea takes minutes.")
+    said.clear()
     said.lines[:] = [_chunk({"content": json.dumps({"title": text, "query": text})}), DONE]
     for step in ("title", "rewrite"):
         campaign.chat(f"used_{step}", ["What is word0?", "And it?"], f"{step} in a chat {unit!r}")
@@ -375,6 +387,19 @@ def notes(units: Sequence[str] = UNITS) -> dict[str, str]:
 def _chunk(delta: Mapping[str, Any], **more: Any) -> bytes:
     chunk = {"id": "x", "model": "m", "choices": [{"index": 0, "delta": delta, **more}]}
     return b"data: " + json.dumps(chunk).encode()
+
+
+def _by_claude(kind: str, key: str, text: str) -> list[bytes]:
+    """Return an answer of Anthropic's API with a text in one delta, as the lines of the service."""
+    block = {"type": "tool_use" if kind == "input_json" else kind, "id": "c", "name": "search"}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"model": text[:LINE]}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": f"{kind}_delta", key: text}},
+        {"type": "message_delta", "delta": {"stop_reason": text[:LINE]}},
+        {"type": "message_stop"},
+    ]
+    return [f"event: {one['type']}\ndata: {json.dumps(one)}".encode() for one in events]
 
 
 ATTACKS = (

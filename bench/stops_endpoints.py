@@ -115,6 +115,14 @@ def _bodies(
         campaign.attack(name, endpoint.method, path, json=body)
 
 
+def upload(campaign: Campaign, name: str, collection: str, text: str) -> None:
+    """Add a document to a collection."""
+    head = b'--x\r\ncontent-disposition: form-data; name="file"; filename="a.md"\r\n\r\n'
+    path = UPLOADS.replace("{collection}", collection)
+    body = head + text.encode() + b"\r\n--x--\r\n"
+    campaign.attack(name, "POST", path, content=body, headers=FORM)
+
+
 def _forms(campaign: Campaign, unit: str) -> None:
     """Forms whose names, headers and files are pumped, and what is no form."""
     text = pumped(unit, LINE).encode()
@@ -127,7 +135,7 @@ def _forms(campaign: Campaign, unit: str) -> None:
         "no form": pumped(unit, BODY).encode(),
         "a form that is cut": head + b'a.md"\r\n\r\n' + pumped(unit, BODY).encode(),
     }
-    for collection in ("notes", "graph"):
+    for collection in ("notes", "graph", "kept"):
         path = UPLOADS.replace("{collection}", collection)
         for name, body in list(forms.items())[: None if collection == "notes" else 1]:
             campaign.attack(f"{name} {unit!r}", "POST", path, content=body, headers=FORM)

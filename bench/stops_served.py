@@ -32,8 +32,9 @@ def _package(connector: str, **more: Any) -> str:
 
 SCOPES = ["chat", "search", "chats", "author", "kb", "metrics"]
 LIMITS = {"turns_per_minute": 10**6, "requests_per_minute": 10**6, "turns_at_once": 100}
+WHO = {"user": "bench", "tenant": "tea"}
 SERVER = {
-    "auth": {"keys": [{"name": "bench", "key": KEY, "user": "bench", "scopes": SCOPES}]},
+    "auth": {"keys": [{"name": "bench", "key": KEY, **WHO, "scopes": SCOPES}]},
     "limits": LIMITS,
     "streams": {"linger_s": 0, "keep_s": 1},
     "drain_s": 0,
@@ -53,6 +54,9 @@ FILES = {
             "graph": True,
             "entities": {"extractor": "connector:model"},
         }
+    ),
+    "kb/kept.kb.yao": json.dumps(
+        {"name": "Kept", "tenant_field": "who", "embedding": {"provider": "hash"}}
     ),
     "models/row.mod.yao": json.dumps(
         {
@@ -76,6 +80,7 @@ FILES = {
     "assistants/model/package.yao": _package(
         "model", kb={"collections": ["notes"]}, search={"kb": True}
     ),
+    "assistants/claude/package.yao": _package("claude"),
     "assistants/next/package.yao": _package("model"),
     "assistants/next/index.ts": NEXT,
     "assistants/tools/package.yao": _package(
@@ -235,6 +240,9 @@ def _files(url: str) -> dict[str, str]:
         "agent/agent.yml": json.dumps(settings),
         "mcps/said.mcp.yao": json.dumps({"transport": "http", "url": f"{url}/mcp"}),
         "connectors/model.conn.yao": json.dumps({"type": "openai", "options": options}),
+        "connectors/claude.conn.yao": json.dumps(
+            {"type": "anthropic", "options": {**options, "host": url}}
+        ),
     }
 
 
