@@ -29,6 +29,7 @@ REAL = {
     "model": "row",
     "record": "1",
     "tool": "said__say",
+    "toolkit": "agents.house.documents",
     "version": "1",
     "name": "source.css",
 }
