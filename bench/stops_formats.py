@@ -139,6 +139,7 @@ FORMATS: Mapping[str, Callable[[str], bytes]] = {
     "txt": str.encode,
     "html": _html,
     "rst": _rst,
+    "adoc": str.encode,
     "pdf": _pdf,
     "docx": _word,
     "xlsx": _workbook,
