@@ -33,6 +33,12 @@ LISTEN = """() => {
 }"""
 
 
+def ask(visit: Visit) -> None:
+    """Ask, and wait until the answer is kept: its buttons are made anew then."""
+    visit.ask("Which teas are there?")
+    visit.page.get_by_role("button", name="Helpful", exact=True).wait_for()
+
+
 def waits(page: Page, name: str) -> None:
     """Wait until what has this name has the focus."""
     page.wait_for_function(f"(name) => ({FOCUSED})().startsWith(name)", arg=name)
@@ -40,7 +46,7 @@ def waits(page: Page, name: str) -> None:
 
 def test_the_focus_is_seen_and_has_a_name_wherever_it_goes(visit: Visit) -> None:
     visit.open()
-    visit.ask("Which teas are there?")
+    ask(visit)
     page = visit.page
     page.get_by_role("button", name="Why?").press("Enter")
     page.locator(".drawer td").first.wait_for()
@@ -87,7 +93,7 @@ def test_the_focus_is_never_lost(visit: Visit) -> None:
 
 def test_what_is_closed_gives_the_focus_back_to_what_opened_it(visit: Visit) -> None:
     visit.open()
-    visit.ask("Which teas are there?")
+    ask(visit)
     page, press = visit.page, visit.page.keyboard.press
     page.get_by_role("button", name="Why?").press("Enter")
     waits(page, "Sources")
