@@ -929,6 +929,14 @@ def test_a_mistake_in_a_trial_is_told_and_readers_have_no_workbench(visit: Visit
     page.get_by_label("Trial:").fill('{"serch": {}}')
     page.get_by_role("button", name="Run both").click()
     page.get_by_text("unknown key 'serch'").wait_for()
+    assert page.get_by_text("No answer.").count() == 2  # neither column waits on
+    page.get_by_label("Trial:").fill("{}")
+    page.get_by_label("Setting").fill("search.kb.thresh")
+    page.keyboard.press("Enter")
+    page.locator("input[aria-label=Value]:focus").fill("0.2")
+    page.keyboard.press("Enter")
+    page.get_by_text("unknown key 'search.kb.thresh'").wait_for()
+    assert page.get_by_label("Trial:").input_value() == "{}"
     page.get_by_label("Trial:").fill("{")
     page.get_by_role("button", name="Run both").click()
     page.locator(".notice.bad").wait_for()

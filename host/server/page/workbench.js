@@ -45,13 +45,15 @@ export class Workbench {
         null,
         h("label", { for: "trial" }, "Trial: keys of package.yao, and prompts. It is never written to files."),
         this.trial,
-        h("div", { class: "row" }, this.key, this.value, h("button", { type: "button", onclick: () => this.#change() }, "Change"), this.keys),
+        h("div", { class: "row" }, this.key, this.value, h("button", { type: "submit" }, "Change"), this.keys),
       ),
       h("div", { class: "row" }, this.run, h("button", { type: "button", onclick: () => this.#diff() }, "Show as a diff"), this.notice),
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (this.stop) this.stop.abort();
+      // Enter in a field presses the first button, which changes the trial.
+      if (event.submitter !== this.run) void this.#change();
+      else if (this.stop) this.stop.abort();
       else void this.#run();
     });
     this.questions.addEventListener("input", () => (this.rows = null));
@@ -92,8 +94,10 @@ export class Workbench {
     sessionStorage.setItem(this.kept, JSON.stringify({ trial: this.trial.value, questions: this.questions.value }));
   }
 
-  /** Set a value in the trial by its dotted key. */
-  #change() {
+  /** Set a value in the trial by its dotted key, if the server takes it. */
+  async #change() {
+    if (this.key.value.trim() && !this.value.value) return this.value.focus();
+    this.run.disabled = !this.stop;
     try {
       const trial = this.#written();
       const steps = this.key.value.trim().split(".");
@@ -104,12 +108,14 @@ export class Workbench {
         at = at[step];
       }
       at[/** @type {string} */ (steps.at(-1))] = parsed(this.value.value);
+      const [head] = await this.#lines([], () => null, trial);
       this.trial.value = JSON.stringify(trial, null, 2);
       this.#keep();
-      this.#report("");
+      this.#report(changes(head));
     } catch (error) {
       this.#report(error);
     }
+    this.run.disabled = false;
   }
 
   async #load() {
@@ -161,6 +167,7 @@ export class Workbench {
       if (this.notice.textContent === "Asking …") this.#report("");
     } catch (error) {
       this.#report(this.stop.signal.aborted ? "Stopped." : error);
+      for (const each of this.results.querySelectorAll(".waits")) each.textContent = "No answer.";
     }
     this.stop = null;
     this.run.textContent = "Run both";
@@ -170,10 +177,11 @@ export class Workbench {
    * Send the trial; call `take` with each line of the answer, and return all.
    * @param {any[]} questions
    * @param {(line: any) => void} take
+   * @param {any} [trial]
    */
-  async #lines(questions, take) {
+  async #lines(questions, take, trial = this.#written()) {
     // A table of answers has no room for those that are not complete.
-    const body = { assistant: this.assistant, trial: this.#written(), questions, stream: questions.length === 1 };
+    const body = { assistant: this.assistant, trial, questions, stream: questions.length === 1 };
     const answer = await this.server.send("POST", "/api/trials", { body, signal: this.stop?.signal, headers: { accept: "application/x-ndjson" } });
     /** @type {any[]} */
     const lines = [];
@@ -238,7 +246,7 @@ class Columns {
     this.answers = [];
     /** What has come of the answers that are not complete. */
     this.texts = NAMES.map(() => "");
-    this.columns = NAMES.map((name) => h("section", { "aria-label": name }, h("h2", null, name), h("p", { class: "note" }, "Asking …")));
+    this.columns = NAMES.map((name) => h("section", { "aria-label": name }, h("h2", null, name), h("p", { class: "note waits" }, "Asking …")));
     this.prompts = h("div", { class: "two" });
     this.node = h("div", null, h("div", { class: "two" }, ...this.columns), h("details", { class: "prompts" }, h("summary", null, "Prompts as they were sent"), this.prompts));
     this.moves = new Map();
@@ -257,7 +265,7 @@ class Columns {
   /** @param {{column: number, delta: string}} piece */
   #stream({ column, delta }) {
     const section = this.columns[column];
-    if (!this.texts[column]) section.replaceChildren(h("h2", null, NAMES[column]), h("p", { class: "note" }, "Answering …"), h("p", { class: "answer coming", dir: "auto" }));
+    if (!this.texts[column]) section.replaceChildren(h("h2", null, NAMES[column]), h("p", { class: "note waits" }, "Answering …"), h("p", { class: "answer coming", dir: "auto" }));
     this.texts[column] += delta;
     const shown = section.querySelector(".coming");
     // Its citations become chips when it is complete.
