@@ -257,6 +257,36 @@ async def test_texts_of_a_file_are_read_by_their_values(tmp_path: Path) -> None:
     assert "'gone' is read as boolean, by its values" in models["t"].notes
 
 
+async def test_names_that_many_share_are_no_choice(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute(
+            "create table patients (id integer primary key, first_name text, last_name text,"
+            " blood text)"
+        )
+        rows = [("Emma", "Silva", "A"), ("Hugo", "Cohen", "B")] * 10
+        connection.executemany("insert into patients values (null, ?, ?, ?)", rows)
+    connection.close()
+    models, _ = await _import(f"sqlite:///{tmp_path / 'x.db'}")
+    assert models["patients"].content["title"] == "{first_name} {last_name}"
+    types = {column["name"]: column["type"] for column in models["patients"].content["columns"]}
+    assert (types["first_name"], types["last_name"], types["blood"]) == ("string", "string", "enum")
+
+
+async def test_how_many_rows_there_are_is_sure_though_several_have_the_same_name(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("create table patients (id integer primary key, name text, city text)")
+        rows = [(name, "Rome") for name in ("Emma", "Hugo", "Mia") * 10]
+        connection.executemany("insert into patients values (null, ?, ?)", rows)
+    connection.close()
+    async with open_database(url, 20_000, await _specs(url)) as database:
+        result = await Shop(database, url).search("how many patients do we have?", "patients")
+    assert result.account.certainty == "sure", result.account.explanation
+    assert [list((item.data or {}).values()) for item in result.items] == [[30]]
+
+
 async def test_what_stands_for_a_record_is_taken_from_the_names_of_columns(filled: str) -> None:
     models, _ = await _import(filled)
     assert models["person"].content["title"] == "FullName"

@@ -32,7 +32,12 @@ LONGEST_OPTION = 40  # characters
 LONGEST_STRING = 120  # characters of values that are names rather than prose
 MOST_TRIED = 50  # columns of which one may be the key
 TITLE_WORDS = ("title", "name", "full name", "label", "subject", "headline")
-PERSON_WORDS = (("first name", "given name", "forename"), ("last name", "family name", "surname"))
+PERSON_WORDS = (
+    ("first name", "given name", "forename", "firstname"),
+    ("last name", "family name", "surname", "lastname"),
+)
+# Columns of names, of which many share one: few values do not make them a choice.
+NAME_WORDS = frozenset({"name", "full name", "title", "middle name", *sum(PERSON_WORDS, ())})
 # Only what means one word in any table: "dep" is a departure, a department or a deposit.
 ABBREVIATED = {
     "acct": "account",
@@ -241,7 +246,7 @@ class _Reader:
             return {"option": list(kind.enums)}
         if type in ("string", "text"):
             values = self._values(table, name)
-            if options := options_of(values):
+            if options := options_of(words_of(name), values):
                 return {"type": "enum", "option": options}
             # Many declare every text as such; questions name the values of short ones.
             if values and all(len(str(value)) <= LONGEST_STRING for value in values):
@@ -326,8 +331,11 @@ class _Reader:
         return next(model for model in self.models.values() if model.id == id)
 
 
-def options_of(values: Sequence[Any]) -> list[str]:
-    """Return the different values of a text column if there are few; else none."""
+def options_of(label: str, values: Sequence[Any]) -> list[str]:
+    """Return the different values of a text column if there are few and its label does not say
+    that they are names; else none."""
+    if {label.lower(), _turned(label.lower())} & NAME_WORDS:
+        return []
     counts = Counter(map(str, values))
     few = 1 < len(counts) <= MOST_OPTIONS and len(values) >= LEAST_REPEATS * len(counts)
     short = all(0 < len(value.strip()) == len(value) <= LONGEST_OPTION for value in counts)
@@ -347,6 +355,10 @@ def _type_of(values: Sequence[Any]) -> str:
     return ""
 
 
+def _turned(label: str) -> str:
+    return " ".join(reversed(label.split()))
+
+
 def _is_called_like_a_key(name: str) -> bool:
     return parts_of(name)[-1].lower() in ("id", "key", "code")
 
@@ -358,7 +370,7 @@ def title_of(columns: Sequence[Mapping[str, Any]]) -> str:
         one["label"].lower(): one["name"] for one in columns if one["type"] in ("string", "text")
     }
     # Of `name_first` as of `first_name`.
-    turned = {" ".join(reversed(label.split())): name for label, name in labels.items()}
+    turned = {_turned(label): name for label, name in labels.items()}
     texts = {**turned, **labels}
     person = [next((texts[word] for word in words if word in texts), "") for words in PERSON_WORDS]
     if all(person):

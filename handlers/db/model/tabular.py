@@ -184,7 +184,7 @@ def _describe(column: Column, texts: Sequence[str]) -> None:
         content["nullable"] = True
     if content["type"] == "decimal":
         content.update(precision=18, scale=max(_decimals(values), default=0) or 2)
-    elif content["type"] == "string" and (options := options_of(values)):
+    elif content["type"] == "string" and (options := options_of(content["label"], values)):
         content.update(type="enum", option=options)
     elif content["type"] == "string" and len(column.values) >= INDEXED_ROWS:
         content["index"] = True

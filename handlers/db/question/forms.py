@@ -170,7 +170,8 @@ class _Query:
         buckets = _buckets(groups)
         if len(groups) > 1 or (buckets and not self._happened(aggregates)):
             return None
-        repeated = self.here.scope.rows_repeat() and not groups
+        # Without a condition it is the number of rows that is asked for.
+        repeated = bool(self.wheres) and not groups and self.here.scope.rows_repeat()
         notes = ("not_rows",) if repeated and aggregates[0].function in ("count", "sum") else ()
         names = buckets or _group_names(self.here, groups)
         content = {"aggregates": aggregates, "groups": names}
