@@ -52,6 +52,7 @@ _PLAIN = frozenset(
         "ordinals",
         "decades",
         "unclear",
+        "past",
     ]
 )
 
@@ -106,6 +107,7 @@ class DateWords(Value):
     months: tuple[_Words, ...]
     weekdays: tuple[_Words, ...]
     unclear: _Words = ()
+    past: _Words = ()
     ordinals: _Words = ()
     decades: _Words = ()
 

@@ -106,8 +106,11 @@ def _is_years(question: TokenizedQuestion, start: int, end: int) -> bool:
 
 
 def _fitting(here: Here, span: TimeSpan, field: Field) -> TimeSpan:
-    """Return a time without a year in the next year where that is nearer, of dates ahead."""
-    ahead = span.yearless and here.scope.is_kind(field, "ahead")
+    """Return a time without a year in the next year where that is nearer, of dates ahead, unless
+    the question is about what was."""
+    past = set(here.question.words.file.dates.past)
+    told = any(token.norm in past for token in here.question.tokens)
+    ahead = span.yearless and not told and here.scope.is_kind(field, "ahead")
     return dates.nearest(here.question.now, span) if ahead else span
 
 

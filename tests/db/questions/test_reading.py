@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from groundhook.core.types.model_spec import ModelSpec
 from groundhook.core.types.turn import Identity
+from groundhook.handlers.db.database import open_database
 from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.tokens import tokens_of
 from groundhook.handlers.db.question.vocabulary import vocabulary
@@ -242,6 +245,31 @@ async def test_none_in_a_month_of_no_year_is_no_answer(records: Shop) -> None:
     assert "names no year" in guessed.account.explanation
     told = await records.search("how many albums were released in April 2019", *EVERY)
     assert told.account.certainty == "sure"
+
+
+@pytest.mark.parametrize(
+    ("question", "year"),
+    [
+        ("how many visits are there in march", 2027),
+        ("how many visits did we have in march?", 2026),
+        ("which visits were in march", 2026),
+        ("wie viele Visits hatten wir im März", 2026),
+        ("כמה Visits היו לנו במרץ", 2026),
+    ],
+)
+async def test_a_question_about_what_was_is_about_the_last_such_month(
+    tmp_path: Path, question: str, year: int
+) -> None:
+    columns = [{"name": "id", "type": "ID"}, {"name": "starts", "type": "date"}]
+    values = [{"starts": f"{2026 + (at > 2)}-03-0{at}"} for at in range(1, 4)]
+    spec = {"id": "visit", "name": "Visits", "table": {"name": "visit"}, "columns": columns}
+    model = ModelSpec.model_validate({**spec, "values": values})
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    async with open_database(url, 60_000, {"visit": model}) as database:
+        await database.load()
+        result = await Shop(database, url).search(question, "visit")  # in November 2026
+    assert result.account.certainty == "sure", result.account.explanation
+    assert f"{year}-03-01" in result.account.read_as
 
 
 async def test_a_decline_says_what_was_understood_in_the_language_of_the_question(
