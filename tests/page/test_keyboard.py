@@ -129,6 +129,28 @@ def test_progress_and_answer_are_said_once_and_as_sentences(visit: Visit) -> Non
     whole = " ".join(said)
     assert "Table: 3 rows" in whole
     assert "Download" not in whole
+    assert said[-1] == "sure, 2 of 5 claims cited"
+
+
+def test_a_refusal_says_why_and_has_no_claims(visit: Visit) -> None:
+    visit.open("herbs")
+    page = visit.page
+    page.evaluate(LISTEN)
+    visit.ask("How many herbs grow in zorgland?")
+    facts = page.locator(".facts").inner_text()
+    assert facts.startswith("nothing found that answers this")
+    assert "claim" not in facts
+    assert page.evaluate("spoken.at(-1)") == "nothing found that answers this"
+    why = page.get_by_role("button", name="Why?")
+    why.press("Enter")
+    waits(page, "Sources")
+    assert (
+        page.locator(".drawer .body").inner_text().startswith("Not understood: “grow in zorgland”")
+    )
+    page.get_by_role("button", name="Helpful", exact=True).dispatch_event("click")
+    page.get_by_label("Comment").wait_for()  # the buttons are made anew
+    page.keyboard.press("Escape")
+    waits(page, "Why?")
 
 
 @pytest.mark.browser

@@ -163,6 +163,11 @@ def test_all_rows_of_a_table_that_is_shown_in_part_are_downloaded(visit: Visit) 
     visit.ask("list all herbs")
     page = visit.page
     assert page.locator("figure.table tbody tr").count() == 20
+    assert page.get_by_role("button", name="Sort", exact=True).count() == 0
+    assert page.get_by_role("columnheader", name="Source").get_by_role("button").count() == 0
+    page.get_by_role("button", name="Why?").press("Enter")
+    page.locator(".drawer .body:focus td").first.wait_for()
+    assert page.locator(".drawer").evaluate("(drawer) => drawer.scrollTop") == 0
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download all 60 rows (CSV)").click()
     text = Path(saved.value.path()).read_text(encoding="utf-8-sig")

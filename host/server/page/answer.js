@@ -455,12 +455,18 @@ function account(search) {
   return said;
 }
 
-/** @param {Turn} turn */
-function facts(turn) {
+/**
+ * Return what a turn says of its answer: how sure it is, and how much of it is cited.
+ * @param {Turn} turn
+ */
+export function judged(turn) {
   const { end } = turn;
-  if (!end) return "";
+  if (!end) return [];
   const said = [];
   const sure = certainty(turn);
+  // A refusal claims nothing that could be cited, nor does a question back, which is none either.
+  const declined = sure === "none" && !end.claims?.cited && turn.searches.every((each) => !each.items.length);
+  if (declined) return turn.searches.some((each) => each.readings?.length) ? [] : [CERTAINTIES.none];
   if (sure) said.push(CERTAINTIES[/** @type {keyof typeof CERTAINTIES} */ (sure)] ?? sure);
   else if (end.grounded !== null && end.grounded !== undefined) said.push(end.grounded ? t("grounded") : t("no source cited"));
   const claims = end.claims;
@@ -470,8 +476,15 @@ function facts(turn) {
     if (claims.verified) said.push(t("{n} verified", { n: claims.verified }));
     if (claims.doubtful) said.push(t("{n} doubtful", { n: claims.doubtful }));
   }
-  if (end.timings?.total) said.push(duration(end.timings.total));
-  if (end.usage?.cost) said.push(`$${end.usage.cost.toPrecision(2)}`);
+  return said;
+}
+
+/** @param {Turn} turn */
+function facts(turn) {
+  const { end } = turn;
+  const said = judged(turn);
+  if (end?.timings?.total) said.push(duration(end.timings.total));
+  if (end?.usage?.cost) said.push(`$${end.usage.cost.toPrecision(2)}`);
   return said.join(" · ");
 }
 

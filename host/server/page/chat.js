@@ -4,7 +4,7 @@
  * other sites use the same element (docs/page.md).
  */
 
-import { AnswerView, searched } from "./answer.js";
+import { AnswerView, judged, searched } from "./answer.js";
 import { Problem, Server } from "./api.js";
 import { Composer } from "./composer.js";
 import { safeAddress, h, icon, sheets } from "./dom.js";
@@ -602,6 +602,8 @@ export class GroundhookChat extends HTMLElement {
     const texts = view.nodes.slice(this.spoken, complete).map(spoken);
     this.spoken = complete;
     this.#say(texts.join(" "));
+    const sure = judged(view.turn).join(", ");
+    if (sure) this.#say(sure);
   }
 
   /**

@@ -26,7 +26,10 @@ export function table(block, inside) {
   const head = h("thead");
   for (const row of heads) {
     const made = cells(row).map((cell, column) => {
-      const sort = h("button", { type: "button", title: t("Sort") }, ...inside(cell));
+      const within = inside(cell);
+      // The column of the citations has no name, and nothing to sort.
+      if (!within.some((each) => each.textContent?.trim())) return h("th", { scope: "col", "aria-label": t("Source") });
+      const sort = h("button", { type: "button", title: t("Sort") }, ...within);
       const th = h("th", { scope: "col", class: aligned(cell), "aria-sort": "none" }, sort);
       sort.addEventListener("click", () => sortBy(body, th, column));
       return th;

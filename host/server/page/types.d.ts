@@ -57,6 +57,7 @@ export interface Search {
   certainty?: string | null;
   read_as?: string;
   unread?: string[];
+  explanation?: string;
   readings?: { read_as: string; total: number | null }[];
   tables?: LongTable[];
 }

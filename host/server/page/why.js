@@ -29,6 +29,8 @@ export class Why {
     this.events = [];
     /** What had the focus before the drawer. @type {HTMLElement | null} */
     this.opener = null;
+    /** The answer of the opener, which may be made anew. @type {Element | null} */
+    this.around = null;
     this.body = h("div", { class: "body", role: "tabpanel", id: "why-panel", tabindex: "0" });
     this.tabs = TABS.map((name) =>
       h("button", { type: "button", class: "tab", role: "tab", "aria-controls": "why-panel", onclick: () => this.#choose(name) }, name),
@@ -56,12 +58,12 @@ export class Why {
   async open(turn, marker) {
     this.turn = turn;
     this.marker = marker;
-    this.tab = "Sources";
     this.events = [];
     if (this.drawer.hidden) this.opener = focused();
+    this.around = this.opener?.closest("article") ?? null;
     this.drawer.hidden = false;
-    this.#draw();
-    this.body.focus();
+    this.#choose("Sources");
+    this.body.focus({ preventScroll: true }); // which would hide its beginning
     try {
       const path = `/api/turns/${encodeURIComponent(turn.id)}/events?trace=1`;
       const answer = await this.server.send("GET", path, { headers: { accept: "application/x-ndjson" } });
@@ -77,7 +79,10 @@ export class Why {
     const inside = this.drawer.contains(focused());
     this.drawer.hidden = true;
     this.turn = null;
-    if (inside && this.opener?.isConnected) this.opener.focus();
+    if (!inside || !this.opener) return;
+    const { opener } = this;
+    const again = [...(this.around?.querySelectorAll("button") ?? [])].find((each) => each.textContent === opener.textContent);
+    (opener.isConnected ? opener : again)?.focus();
   }
 
   /** Ask the question of this turn in the workbench. */
@@ -105,6 +110,7 @@ export class Why {
   /** @param {string} tab */
   #choose(tab) {
     this.tab = tab;
+    this.drawer.scrollTop = 0;
     this.#draw();
   }
 
@@ -158,7 +164,11 @@ export class Why {
         h("td", { class: "n" }, number(entry.final ?? entry.score)),
       ),
     );
-    if (!entries.length && !dropped.length) return [h("p", { class: "note" }, "This turn searched for nothing, or found nothing.")];
+    if (!entries.length && !dropped.length) {
+      const reasons = turn.searches.flatMap((each) => each.explanation || each.error || []);
+      if (reasons.length) return [...new Set(reasons)].map((each) => h("p", { dir: "auto" }, each));
+      return [h("p", { class: "note" }, "This turn searched for nothing, or found nothing.")];
+    }
     return [
       ...(pool ? [] : [h("p", { class: "note" }, this.events.length ? "The hook chose the sources itself." : "The steps of this turn are no longer kept; this is what was found.")]),
       h("table", null, h("thead", null, h("tr", null, h("th", { class: "n" }, "#"), h("th", null, "Source"), h("th", { class: "n" }, pool ? "Final" : "Score"))), h("tbody", null, ...entries.map(row), ...dropped)),
