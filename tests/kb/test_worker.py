@@ -3,6 +3,7 @@ a document."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import logging
@@ -15,6 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -37,6 +39,7 @@ from groundhook.handlers.kb.store.port import (
     VectorQuestion,
 )
 from tests.kb.conftest import Opens, Writes, scope, search, spec
+from tests.parts.clock import jump
 from tests.parts.forks import started_not_forked
 
 MADE = CollectionSettings(provider="test", model="test", dimensions=4, language="english")
@@ -96,6 +99,22 @@ async def versions(kb: KBClient, passages: int = LONG) -> set[str]:
         version: len(found) for version, found in seen.items()
     }
     return set(seen)
+
+
+async def test_a_start_that_takes_longer_than_any_wait_is_a_start(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = asyncio.create_subprocess_exec
+
+    async def slowly(*command: Any, **options: Any) -> Any:
+        process = await start(*command, **options)
+        jump(3600)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", slowly)
+    async with client(state) as kb:
+        await kb.put("docs", MADE, document("new", 1))
+        assert await versions(kb, 1) == {"new"}
 
 
 @pytest.mark.parametrize("batch", [1, 2, 4])

@@ -312,19 +312,22 @@ class KBClient:
 
     async def _find_or_start(self) -> WorkerConnection:
         connection = await self._connect()
-        killed, tell_at = 0, anyio.current_time() + _TELL_S
-        with anyio.move_on_after(_PATIENCE_S):
-            while connection is None:
-                if self._is_held():  # by a worker that is about to listen, or that is ending
-                    if anyio.current_time() >= tell_at:
-                        tell_at = math.inf
-                        waits.warning("waiting for %s, which another process started", _NAME)
-                    await anyio.sleep(_LOOK_S)
-                    connection = await self._connect()
-                    continue
+        killed = starts = 0
+        now = anyio.current_time()
+        tell_at, give_up_at = now + _TELL_S, now + _PATIENCE_S
+        while connection is None and anyio.current_time() < give_up_at:
+            if self._is_held():  # by a worker that is about to listen, or that is ending
+                if anyio.current_time() >= tell_at:
+                    tell_at = math.inf
+                    waits.warning("waiting for %s, which another process started", _NAME)
+                await anyio.sleep(_LOOK_S)
+            else:
                 # Shielded: if this were cancelled, nobody would wait for the started process.
                 with anyio.CancelScope(shield=True):
                     code = await self._start()
+                starts += 1
+                if starts <= _STARTS:  # how long a start takes is not waited for a worker
+                    give_up_at = anyio.current_time() + _PATIENCE_S
                 if code == _KILLED or code < 0:
                     killed += 1
                     if killed == _STARTS:
@@ -333,6 +336,7 @@ class KBClient:
                             hint="the system ends processes when memory is short; see"
                             f" {str(self._folder / 'worker.log')!r}",
                         )
+            with anyio.move_on_after(give_up_at - anyio.current_time()):
                 connection = await self._connect()
         if connection is None:
             raise StorageError(
