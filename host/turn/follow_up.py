@@ -23,6 +23,7 @@ from groundhook.host.turn.follow_up_languages import (
     opener_of,
     split_words,
 )
+from groundhook.host.turn.follow_up_times import has_time, is_time, other_time
 
 MOST_CARRIED = 8  # words
 
@@ -86,6 +87,8 @@ def fragment_of(question: str, language: FollowUpWords) -> list[str]:
     asks = {"interrogatives", "pronouns"}
     if not opener or not rest or language.id in ("zh", "he", "ar"):
         return []
+    if is_time([word.lower() for word in rest], language):  # "and this year?"
+        return rest
     verbs = [w for w in rest if not language.is_content(w.lower())]
     allowed = [w for w in verbs if language.has("prepositions", w.lower()) or is_article(w.lower())]
     if len(verbs) != len(allowed) or any(language.has(kind, rest[0].lower()) for kind in asks):
@@ -95,8 +98,10 @@ def fragment_of(question: str, language: FollowUpWords) -> list[str]:
 
 def in_place(fragment: Sequence[str], before: str, language: FollowUpWords) -> str:
     """Return the question before with the fragment in the place of what it varies: after the same
-    preposition, a number for a number, or a noun that both have ("green tea", "black tea") with
-    what is in front of it; "" when there is no such place."""
+    preposition, a time for a time, a number for a number, or a noun that both have ("green tea",
+    "black tea") with what is in front of it; "" when there is no such place."""
+    if retimed := other_time(fragment, before, language):
+        return retimed
     words = list(re.finditer(WORD, before))
     lower = [match[0].lower() for match in words]
     first = fragment[0].lower()
@@ -111,6 +116,8 @@ def in_place(fragment: Sequence[str], before: str, language: FollowUpWords) -> s
     else:
         return ""
     start, end = words[place[0]].start(), words[place[-1]].end()
+    if has_time(lower[place[0] : place[-1] + 1], language):  # "in September", "and in Berlin?"
+        return f"{before.rstrip(_MARKS)} {' '.join(fragment)}"
     return f"{before[:start]}{' '.join(fragment)}{before[end:]}"
 
 
@@ -173,10 +180,13 @@ class StandAlone:
 @dataclass(frozen=True)
 class _Subject:
     """What a conversation is about: the last question, self-contained. `bare`: it is only a phrase
-    ("Maximum size?"), so the sources of its answer belong to the subject as well."""
+    ("Maximum size?"), so the sources of its answer belong to the subject as well. `first`: the
+    question that a chain of follow-ups began with; what was asked between it and the last one is no
+    part of the subject, so that the words of a conversation do not pile up."""
 
     text: str = ""
     bare: bool = False
+    first: str = ""
 
 
 def stand_alone(question: str, earlier: Sequence[str], titles: Sequence[str] = ()) -> StandAlone:
@@ -194,9 +204,13 @@ def _next_subject(text: str, before: _Subject) -> _Subject:
     """Return what the conversation is about after one more question."""
     found = _rewritten(text, before, ())
     language = language_of(text, before.text)
-    if found.reason or not before.text or not _is_bare(text, language):
+    follows = bool(found.reason) and found.question.startswith(text.rstrip(_MARKS))
+    bare = not found.reason and bool(before.text) and _is_bare(text, language)
+    if not follows and not bare:
         return _Subject(found.question)
-    return _Subject(" ".join([text, *topic_words(before.text)]), bare=True)
+    first = before.first or before.text
+    carried = carried_words(text, first, (), with_titles=False)
+    return _Subject(" ".join([text.rstrip(_MARKS), *carried]), bare, first)
 
 
 def _rewritten(question: str, before: _Subject, titles: Sequence[str]) -> StandAlone:
@@ -206,13 +220,13 @@ def _rewritten(question: str, before: _Subject, titles: Sequence[str]) -> StandA
     if reason := _reason(question, language):
         fragment = fragment_of(question, language)
         if fragment and (replaced := in_place(fragment, before.text, language)):
-            return StandAlone(replaced, tuple(topic_words(before.text)), reason)
-        carried = carried_words(question, before.text, titles, with_titles=before.bare)
-        if carried:
+            kept = {word.lower() for word in split_words(replaced)}
+            carried = [word for word in topic_words(before.text) if word.lower() in kept]
+            return StandAlone(replaced, tuple(carried), reason)
+        found = carried_words(question, before.text, titles, with_titles=before.bare)
+        if found:
             # By measurement, a vector search finds most without the question mark and brackets.
-            return StandAlone(
-                f"{question.strip().rstrip(_MARKS)} {' '.join(carried)}", carried, reason
-            )
+            return StandAlone(f"{question.strip().rstrip(_MARKS)} {' '.join(found)}", found, reason)
     return StandAlone(question)
 
 
@@ -230,12 +244,26 @@ def _reason(question: str, language: FollowUpWords) -> str:
         return ""  # "yes" and "thanks" ask for nothing
     if not own:
         return "it has no subject of its own"
-    opener = opener_of(lower, language)
+    return _reason_of_subject(words, own, language)
+
+
+def _reason_of_subject(words: Sequence[str], own: Sequence[str], language: FollowUpWords) -> str:
+    """Return why a question with words of its `own` is a follow-up; "" when it is none."""
+    opener = opener_of([word.lower() for word in words], language)
     if opener and len(own) <= MOST_CONTINUED:
         return f"it continues with {' '.join(opener)!r}"
+    if _is_about_product(words, own, language):
+        return ""
     if len(own) <= MOST_OWN and (pronoun := _pronoun(words, language)):
         return f"{pronoun!r} refers to an earlier question"
     return ""
+
+
+def _is_about_product(words: Sequence[str], own: Sequence[str], language: FollowUpWords) -> bool:
+    """Return whether a question is whole by itself, as "Can I run it on Windows?": the pronoun is
+    then the program that the assistant is about, whatever was asked before."""
+    named = any(word[:1].isupper() and word.lower() in own for word in words[1:])
+    return named and any(language.has("running", word) for word in own)
 
 
 def _unspaced_reason(question: str, language: FollowUpWords) -> str:

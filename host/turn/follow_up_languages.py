@@ -39,6 +39,10 @@ class FollowUpWords:
         """Return whether a word is a noun, a verb or an adjective."""
         return word not in self._language.words("frequent", "function", "relating")
 
+    def is_month(self, word: str) -> bool:
+        """Return whether a word is the name of a month."""
+        return word in self._language.words("months")
+
     def _phrases(self, kind: str) -> tuple[tuple[str, ...], ...]:
         """Return the phrases of a kind, the longest first."""
         phrases = [tuple(line.split()) for line in self._language.lines(f"follow-up {kind}")]

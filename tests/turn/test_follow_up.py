@@ -175,3 +175,34 @@ def test_of_the_questions_of_the_bench_that_stand_alone_three_in_a_hundred_may_c
     questions = (folder / "independent.txt").read_text(encoding="utf-8").splitlines()
     changed = [one for one in questions if stand_alone(one, [CHAIN]).question != one]
     assert len(changed) <= 0.03 * len(questions)
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "searched"),
+    [
+        ("how many orders last month", "and in september?", "how many orders in september"),
+        ("how many orders in september?", "and last month?", "how many orders last month?"),
+        ("how many orders in Berlin last month?", "and this year?", "… in Berlin this year?"),
+        ("orders in 2025", "And 2026?", "orders in 2026"),
+        ("orders in September", "and in Berlin?", "orders in September in Berlin"),
+        ("Wie viele Käufe gab es letzten Monat?", "Und im Mai?", "Wie viele Käufe gab es im Mai?"),
+        ("Combien de ventes le mois dernier ?", "Et en mai ?", "Combien de ventes en mai ?"),
+        ("¿Cuántos pedidos hubo el mes pasado?", "¿Y en mayo?", "¿Cuántos pedidos hubo en mayo?"),
+    ],
+)
+def test_a_time_takes_the_place_of_the_time_before(
+    before: str, question: str, searched: str
+) -> None:
+    assert stand_alone(question, [before]).question.endswith(searched.removeprefix("…"))
+
+
+def test_the_words_of_a_conversation_do_not_pile_up() -> None:
+    earlier = ["What is a hook?", "Does it have a memory?", "And who may change its files?"]
+    assert set(stand_alone("How long may it run?", earlier).carried) == {"files", "hook"}
+
+
+def test_a_question_about_the_program_itself_carries_nothing_over() -> None:
+    question = "Can I run it on Windows?"
+    assert stand_alone(question, ["how many orders last month", "and in Berlin?"]).question == (
+        question
+    )
