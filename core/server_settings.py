@@ -92,9 +92,23 @@ class AuthSettings(Value):
         description="On loopback, where no way to sign in is configured: `token`, a key that is"
         " printed, or `open`, no key",
     )
-    keys: tuple[KeySettings, ...] = ()
-    jwt: tuple[JWTSettings, ...] = ()
-    forwarded: ForwardedSettings | None = None
+    keys: tuple[KeySettings, ...] = Field(
+        default=(),
+        description="Keys from the app's files, a list: each has `name` and `key`, and may have"
+        " `user`, `team`, `tenant`, `scopes`, `assistants`, `acts_for`, `jwt_secret`, `client` and"
+        " `citations`",
+    )
+    jwt: tuple[JWTSettings, ...] = Field(
+        default=(),
+        description="Issuers of tokens, a list: each has `issuer`, `audience` and one of"
+        " `jwks_url`, `public_key` and `secret`, and may have `algorithms`, `claims` (`user`,"
+        " `team`, `tenant`, `scopes`) and `cache_s`",
+    )
+    forwarded: ForwardedSettings | None = Field(
+        default=None,
+        description="Headers of a proxy that signs users in: `addresses`, `secret`, and the names"
+        " of the headers `user`, `team` and `tenant`",
+    )
     session_h: float = Field(
         default=12.0, gt=0, description="Hours for which a browser stays signed in"
     )

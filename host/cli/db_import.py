@@ -25,6 +25,7 @@ from groundhook.host.config.documents import read_document
 
 FILES = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".xlsx"})
 MOST_WRONG = 20  # wrong cells that are named
+MOST_NAMED = 8  # models in an example
 
 if TYPE_CHECKING:
     from groundhook.handlers.db.model.importing import Import, ImportedModel
@@ -90,12 +91,27 @@ def command(
             done = _Writer(host, app, found, connection, update=update).write()
             known = {each.url for each in host.app.databases.values()}
         _show(done, report, update=update)
+        written = [each.model for each in done if each.done == "written"]
         if address and address not in known:
             key = f"databases.{connection}.url" if connection else "database.url"
             report.show(f"Set {key} in agent/agent.yml to the address of this database.")
+        _show_use(written, report)
         return 0
 
     return execute(work, report, debug=debug)
+
+
+def _show_use(models: Sequence[str], report: Report) -> None:
+    """Say how an assistant gets new models: without it they are only files."""
+    if not models:
+        return
+    shown = [f'"{name}"' for name in models[:MOST_NAMED]] + ["…"] * (len(models) > MOST_NAMED)
+    report.show(
+        "\nTo ask an assistant about them, add this to its package.yao:\n"
+        f'  "db": {{ "models": [{", ".join(shown)}] }},\n'
+        '  "search": { "db": { "enabled": true } }\n'
+        'A hook Create that returns `search: false`, or `search_types` without "db", ends it.'
+    )
 
 
 def _address(source: str | None) -> str | None:
@@ -207,6 +223,8 @@ class _File:
             f"\n{added}{had + number} rows are in the table {spec.table.name}, and its model in"
             f" models/{path.name}.\nAsk: groundhook search db 'how many {table}' --model {table}"
         )
+        if before is None:
+            _show_use([table], report)
 
     def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Yield the rows with their lines. Raises IngestError at one that cannot be read."""

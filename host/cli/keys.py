@@ -19,6 +19,7 @@ from groundhook.host.config.packages import load_app
 from groundhook.host.server.identity.keys import Key, KeyFile, hash_of, id_of, make_key, shown
 
 DAY_S = 86400
+_USED = tuple(scope for scope in get_args(ServerScope) if scope != "admin")  # allows nothing yet
 
 
 @click.group("keys")
@@ -99,9 +100,18 @@ def add(
         else:
             # In one line, also in a narrow terminal: it is there to be copied.
             report.out.print(made, soft_wrap=True, highlight=False)
+            _show_what_it_lacks(key, report)
         return 0
 
     return execute_without_loop(work, report, debug=debug)
+
+
+def _show_what_it_lacks(key: Key, report: Report) -> None:
+    """Say on standard error what the key may not do: the page only shows less with it."""
+    if lacked := [scope for scope in _USED if scope not in key.scopes]:
+        options = " ".join(f"--scope {scope}" for scope in (*key.scopes, *lacked))
+        message = f"It lacks the scopes {', '.join(lacked)}; a key with all of them: {options}"
+        report.err.print(message, soft_wrap=True, highlight=False)
 
 
 @command.command("list", short_help="List the keys, without their secrets.")

@@ -78,6 +78,8 @@ class EdgeMiddleware:
                 refused = response(problem, "problem", request_id)
                 await refused(scope, receive, send_with_headers)
                 return
+            if (origin := self._unlisted(scope, headers)) is not None:
+                self._logs.unlisted(origin)
             await self._app(scope, receive, send_with_headers)
         finally:
             ms = (time.perf_counter() - began) * 1000
@@ -99,6 +101,13 @@ class EdgeMiddleware:
             detail = "the server does not answer under this name (server.hosts lists others)"
             return HttpProblem(code="wrong_host", detail=detail)
         return None
+
+    def _unlisted(self, scope: Scope, headers: Headers) -> str | None:
+        """Return the origin for which a browser asks whether a page of another site may send a
+        request, if it may not."""
+        asks = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
+        origin = headers.get("origin", "")
+        return None if not asks or {origin, "*"} & set(self._settings.origins) else origin
 
     def _is_ours(self, host: str, path: str) -> bool:
         if path in PROBES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from typing import Any, Literal
 
 from starlette.types import Scope
@@ -14,6 +15,8 @@ from groundhook.host.server.turns.running import ServerTurn, failure
 
 log = logging.getLogger("groundhook.server")
 
+MOST_UNLISTED = 20  # origins that are named: clients may make them up
+_ORIGIN = re.compile(r"https?://[\w.\-:\[\]]{1,200}", re.ASCII)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -23,6 +26,7 @@ class Logs:
     def __init__(self, format: Literal["text", "json"], metrics: Metrics) -> None:
         self._json = format == "json"
         self.metrics = metrics
+        self._unlisted: set[str] = set()
 
     def request(self, scope: Scope, status: int, ms: float) -> None:
         """Log a request that was answered; status 0: its client left before."""
@@ -38,6 +42,20 @@ class Logs:
             "who": scope.get("groundhook.caller", "-"),
         }
         self._write(logging.INFO, "request", fields)
+
+    def unlisted(self, origin: str) -> None:
+        """Warn of a page of another site that may not use the server, once for each origin. Its
+        reader sees only that the server is not reachable, as the browser hides the answer."""
+        if not _ORIGIN.fullmatch(origin) or len(self._unlisted) >= MOST_UNLISTED:
+            return
+        if origin not in self._unlisted:
+            self._unlisted.add(origin)
+            log.warning(
+                "a page of %s may not use this server: add %r to server.origins in agent/agent.yml,"
+                " if that site has the widget",
+                origin,
+                origin,
+            )
 
     def turn(self, running: ServerTurn) -> None:
         """Log a turn that is over. One that failed is logged with its code and place."""

@@ -50,6 +50,7 @@ def test_db_import_writes_a_model_for_each_table_that_has_none(
     assert (first.code, first.err) == (0, "")
     assert re.search(r"^visit +Visit +written", first.out, re.MULTILINE)
     assert re.search(r"log +skipped +its primary key is missing", first.out)
+    assert '"db": { "models": ["visit"] }' in first.out
     assert [(line["model"], line["done"]) for line in again.lines] == [
         ("visit", "as it was"),
         ("", "skipped"),

@@ -134,7 +134,9 @@ def test_keys_are_added_listed_and_revoked_while_the_server_runs(
     with serve() as served:
         at = ["--app", str(served.app)]
         assert run(["keys", "add", "ci", "--user", "bot", "--scope", "search", *at]) == 0
-        key = capfd.readouterr().out.strip()
+        shown = capfd.readouterr()
+        key = shown.out.strip()
+        assert "lacks the scopes chat, chats, author, kb, metrics" in shown.err
         with served.client(key) as client:
             with portalocker.Lock(served.app / ".groundhook/server-keys.lock"):
                 assert who(client)["user"] == "bot"
@@ -432,7 +434,9 @@ def test_on_loopback_it_may_be_open(serve: Serve) -> None:
         assert who(client, authorization=f"Bearer {LOCAL}")["name"] == "local"
 
 
-def test_only_names_of_the_server_and_pages_that_are_listed_are_answered(serve: Serve) -> None:
+def test_only_names_of_the_server_and_pages_that_are_listed_are_answered(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = {"origins": ["https://app.example"], "hosts": ["groundhook.example"]}
     with serve(**settings) as served, served.client(OTHER) as client:
         assert client.get("/api/me", headers={"host": "groundhook.example:80"}).status_code == 200
@@ -444,6 +448,16 @@ def test_only_names_of_the_server_and_pages_that_are_listed_are_answered(serve: 
         assert ours.headers[name] == "https://app.example"
         for origin in ("null", "https://evil.example", "https://app.example.evil.example"):
             assert name not in client.get("/api/me", headers={"origin": origin}).headers
+        asks = {"access-control-request-method": "POST"}
+        for origin in (
+            "https://app.example",
+            "https://shop.example",
+            "https://shop.example",
+            "x y",
+        ):
+            client.options("/api/turns", headers={**asks, "origin": origin})
+    (reported,) = [each for each in caplog.messages if "may not use this server" in each]
+    assert "add 'https://shop.example' to server.origins" in reported
 
 
 def test_behind_a_proxy_the_client_is_the_rightmost_address_that_is_none_of_them(
