@@ -95,6 +95,14 @@ FILES = {
             "search": {"kb": True},
         }
     ),
+    "assistants/cook/package.yao": json.dumps(
+        {
+            "name": "Cook",
+            "connector": "extractive",
+            "kb": {"collections": ["recipes"]},
+            "search": {"kb": True},
+        }
+    ),
     "connectors/orders.conn.yao": json.dumps(
         {
             "type": "scripted",

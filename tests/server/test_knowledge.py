@@ -37,6 +37,7 @@ def test_files_are_added_with_progress_listed_read_and_removed(kept: Served) -> 
             each for each in client.get("/api/kb").json()["collections"] if each["id"] == "notes"
         )
         assert (notes["documents"], notes["tenant"]) == (2, None)
+        assert notes["assistants"] == ["tea"]
         read = client.get("/api/sources/kb/notes/more/coffee.md").json()
         assert "three minutes" in read["passages"][0]["content"]
         again = add(client, "notes", **{"tea.md": TEA + "\nSencha takes two.\n"})

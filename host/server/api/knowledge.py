@@ -56,6 +56,7 @@ async def list_collections(call: Call) -> Response:
     """Return the collections that the caller may keep, with counts."""
     host = call.serving.host
     collections = []
+    searched = {each: _searched_by(call, each) for each in call.serving.offered(call.caller)}
     for id in sorted(host.app.collections):
         with suppress(HostError):  # not the caller's, or a file that `check` reports
             tenant = tenant_of(call, id)
@@ -71,9 +72,19 @@ async def list_collections(call: Call) -> Response:
                     "bytes": listing.source_bytes,
                     "language": listing.language,
                     "tenant": tenant,
+                    "assistants": [each for each, ids in searched.items() if id in ids],
                 }
             )
     return json_answer({"collections": collections})
+
+
+def _searched_by(call: Call, assistant: str) -> tuple[str, ...]:
+    """Return the collections that an assistant searches; none if its files are invalid."""
+    try:
+        settings = call.serving.host.settings(assistant)
+    except HostError:
+        return ()
+    return settings.search.kb.collections or settings.kb.collections
 
 
 async def list_documents(call: Call) -> Response:

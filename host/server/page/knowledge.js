@@ -2,7 +2,7 @@
 /** Collections for those who keep them: documents, passages as they were cut, a search with reasons. */
 
 import { readLines } from "./api.js";
-import { count, h } from "./dom.js";
+import { count, focused, h } from "./dom.js";
 import { beside, foundPassage, scores } from "./passages.js";
 import { Syncs } from "./syncs.js";
 
@@ -20,6 +20,7 @@ function reason(document, answer) {
   return `${document} was found at place ${place}${best}.`;
 }
 
+const named = (/** @type {any} */ each) => each.title || each.document;
 const size = (/** @type {number} */ bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
 const path = (/** @type {string} */ name) => name.split("/").map(encodeURIComponent).join("/");
 
@@ -27,12 +28,16 @@ export class Knowledge {
   /**
    * @param {HTMLElement} place
    * @param {Server} server
-   * @param {string} collection the one that is shown first; empty: the first of all
+   * @param {string} collection the one that is shown first; empty: the assistant's first
+   * @param {string} assistant
    */
-  constructor(place, server, collection) {
+  constructor(place, server, collection, assistant) {
     this.server = server;
+    this.assistant = assistant;
     this.id = collection;
     this.document = "";
+    /** What had the focus before a document was opened. @type {HTMLElement | null} */
+    this.opener = null;
     /** What the last search said of passages. @type {import("./types.d.ts").Passage[]} */
     this.standings = [];
     this.pick = h("select", { id: "collection", onchange: () => this.#choose(this.pick.value) });
@@ -63,6 +68,7 @@ export class Knowledge {
     view.addEventListener("dragleave", (event) => this.#over(event, false));
     view.addEventListener("drop", (event) => void this.#dropped(event));
     place.replaceChildren(view);
+    this.pick.focus();
     this.closed = false;
     this.ready = this.#collections();
   }
@@ -88,7 +94,8 @@ export class Knowledge {
       if (!collections.length) return this.#report("There is no collection that you may keep.");
       this.pick.replaceChildren(...collections.map((/** @type {any} */ each) => h("option", { value: each.id }, `${each.name || each.id} · ${count(each.documents, "document")}`)));
       this.collections = new Map(collections.map((/** @type {any} */ each) => [each.id, each]));
-      const id = this.collections.has(this.id) ? this.id : collections[0].id;
+      const own = collections.find((/** @type {any} */ each) => each.assistants.includes(this.assistant)) ?? collections[0];
+      const id = this.collections.has(this.id) ? this.id : own.id;
       if (id !== this.id || !this.documents.length) return await this.#choose(id);
       this.pick.value = id;
       this.#describe(id);
@@ -135,9 +142,9 @@ export class Knowledge {
       h(
         "tr",
         null,
-        h("td", null, h("button", { type: "button", class: "name", onclick: () => void this.#open(each.document) }, h("bdi", null, each.document)), h("small", { dir: "auto" }, [each.title, size(each.bytes), each.state === "ready" ? "" : each.state].filter(Boolean).join(" · "))),
+        h("td", null, h("button", { type: "button", class: "name", onclick: () => void this.#open(each.document) }, h("bdi", null, named(each))), h("small", { dir: "auto" }, [each.title && each.document, size(each.bytes), each.state === "ready" ? "" : each.state].filter(Boolean).join(" · "))),
         h("td", { class: "n" }, String(each.passages)),
-        h("td", null, h("button", { type: "button", "aria-label": `Remove ${each.document}`, onclick: () => void this.#remove(each.document) }, "Remove")),
+        h("td", null, h("button", { type: "button", "aria-label": `Remove ${named(each)}`, onclick: () => void this.#remove(each.document) }, "Remove")),
       ),
     );
     if (this.total > this.documents.length) rows.push(h("tr", null, h("td", { colspan: "3", class: "note" }, `and ${(this.total - this.documents.length).toLocaleString()} more`)));
@@ -148,9 +155,11 @@ export class Knowledge {
   /**
    * Show a document as it was read and as it was cut; what the last search found is marked.
    * @param {string} document
+   * @param {import("./types.d.ts").Passage} [hit] the passage that is shown first
    */
-  async #open(document) {
+  async #open(document, hit) {
     this.document = document;
+    this.opener = focused();
     try {
       const read = await this.server.json("GET", `/api/sources/kb/${encodeURIComponent(this.id)}/${path(document)}`);
       if (this.document !== document) return;
@@ -159,9 +168,12 @@ export class Knowledge {
         this.standings.find((each) => each.document === document && start !== null && end !== null && each.start !== null && start <= each.start && each.start < end);
       const why = this.query.value.trim() && h("button", { type: "button", onclick: () => void this.#search(document) }, "Why is it (not) found?");
       const heading = h("h2", { dir: "auto", tabindex: "-1" }, read.title || document);
-      this.read.replaceChildren(h("div", { class: "row" }, h("button", { type: "button", onclick: () => this.#back() }, "Back to the documents"), heading, why || ""), beside(read.passages, standing));
+      this.read.replaceChildren(h("div", { class: "row" }, h("button", { type: "button", onclick: () => this.#back() }, hit ? "Back to what was found" : "Back to the documents"), heading, why || ""), beside(read.passages, standing));
       this.#show(true);
-      heading.focus();
+      const at = hit ? read.passages.findIndex((/** @type {any} */ each) => standing(each.start, each.end) === hit || each.content === hit.content) : -1;
+      const button = /** @type {HTMLElement | undefined} */ (this.read.querySelectorAll(".cuts .name")[at]);
+      button?.click();
+      (button ?? heading).focus();
     } catch (error) {
       this.#report(error);
     }
@@ -175,11 +187,8 @@ export class Knowledge {
 
   /** Show the list again, where it was left. */
   #back() {
-    const { document } = this;
     this.#show(false);
-    const names = [...this.list.querySelectorAll("button.name")];
-    const name = /** @type {HTMLElement | undefined} */ (names.find((each) => each.textContent === document));
-    (name ?? this.filter).focus();
+    (this.opener?.isConnected ? this.opener : this.filter).focus();
   }
 
   /**
@@ -193,9 +202,10 @@ export class Knowledge {
     try {
       const answer = await this.server.json("POST", `${this.#base}/search`, { query, expect });
       this.standings = [...answer.passages, ...answer.left_out, ...(answer.expected ? [answer.expected] : [])];
-      const open = (/** @type {string} */ document) => void this.#open(document);
+      const open = (/** @type {import("./types.d.ts").Passage} */ each) => void this.#open(each.document, each);
+      const titles = new Map(this.documents.map((each) => [each.document, named(each)]));
       const shown = (/** @type {import("./types.d.ts").Passage[]} */ passages, /** @type {boolean} */ numbered) =>
-        h("ol", { class: "cuts" }, ...passages.map((each, n) => foundPassage(each, numbered ? `${n + 1}.` : "", answer.threshold, open)));
+        h("ol", { class: "cuts" }, ...passages.map((each, n) => foundPassage(each, numbered ? `${n + 1}.` : "", answer.threshold, titles, open)));
       const certain = answer.certainty ? `; certainty: ${answer.certainty}` : "";
       const said = `${count(answer.passages.length, "passage")} at or above ${answer.threshold}${certain}`;
       const heading = h("h2", { tabindex: "-1" }, "Found");

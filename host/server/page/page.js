@@ -179,6 +179,7 @@ function apply() {
   chat.chatId = id;
   at("conversation").replaceChildren(chat);
   if (matchMedia("(hover: hover)").matches) chat.composer.input.focus();
+  else if (document.activeElement === document.body) at("heading").focus(); // no keyboard comes up
 }
 
 /**
@@ -196,7 +197,7 @@ function showView(given, assistant) {
   title(found.label);
   at("export").hidden = true;
   const place = at("conversation");
-  view = found.name === "workbench" ? new Workbench(place, server, assistant, given.get("q") ?? "") : new Knowledge(place, server, given.get("k") ?? "");
+  view = found.name === "workbench" ? new Workbench(place, server, assistant, given.get("q") ?? "") : new Knowledge(place, server, given.get("k") ?? "", assistant);
   return true;
 }
 

@@ -11,19 +11,21 @@ import { h } from "./dom.js";
  * @param {Passage} passage
  * @param {string} place what stands before the name of its document
  * @param {number} threshold
- * @param {(document: string) => void} open
+ * @param {Map<string, string>} titles of documents
+ * @param {(passage: Passage) => void} open
  */
-export function foundPassage(passage, place, threshold, open) {
+export function foundPassage(passage, place, threshold, titles, open) {
+  const title = titles.get(passage.document) ?? passage.document;
   return h(
     "li",
     { class: "cut" },
     h(
       "header",
       null,
-      h("button", { type: "button", class: "name", onclick: () => open(passage.document) }, place && `${place} `, h("bdi", null, passage.document)),
+      h("button", { type: "button", class: "name", onclick: () => open(passage) }, place && `${place} `, h("bdi", null, title)),
       passage.score === undefined ? null : h("b", { class: "n" }, `score ${passage.score.toFixed(2)}`),
     ),
-    h("p", { class: "scores" }, [scores(passage), passage.cut && cut(passage, threshold)].filter(Boolean).join(" · ")),
+    h("p", { class: "scores" }, [title !== passage.document && passage.document, scores(passage), passage.cut && cut(passage, threshold)].filter(Boolean).join(" · ")),
     h("p", { dir: "auto" }, passage.content),
   );
 }
