@@ -74,18 +74,26 @@ def judged(reads: Reads, answers: Sequence[JudgedAnswer], teller: Teller) -> Sou
         said = form.format(reading=read_as)
         refused = account.model_copy(update={"certainty": "none", "explanation": said})
         return SourceResult(total=0, dsl=answer.found.dsl, account=refused)
+    if notes := _notes(reads, answer, teller):
+        unread = (*answer.reading.idle, *(reads.corrected or ()))
+        account = account.model_copy(
+            update={"certainty": "partial", "unread": unread, "explanation": " ".join(notes)}
+        )
+    elif not answer.found.total:
+        said = teller.say.no_rows.format(reading=read_as)
+        account = account.model_copy(update={"explanation": said})
+    return replace(answer.found, account=account)
+
+
+def _notes(reads: Reads, answer: JudgedAnswer, teller: Teller) -> list[str]:
+    """Return what is not certain of an answer, as sentences for readers."""
     notes = notes_of(answer.reading, teller, teller.schemas[answer.query.model])
     for word, meant in (reads.corrected or {}).items():
         both = {"word": teller.quoted([word]), "meant": teller.quoted([meant])}
         notes.append(teller.say.read_word.format(**both))
     if reads.cut:
         notes.append(teller.say.too_long.format(count=MOST_TOKENS))
-    if notes:
-        unread = (*answer.reading.idle, *(reads.corrected or ()))
-        account = account.model_copy(
-            update={"certainty": "partial", "unread": unread, "explanation": " ".join(notes)}
-        )
-    return replace(answer.found, account=account)
+    return notes
 
 
 def read_by_model(result: SourceResult, by: str, asked: str) -> SourceResult:

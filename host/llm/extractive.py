@@ -239,7 +239,7 @@ class ExtractiveConnector:
         long = sum(len(item.content) for item in call.references) > LONG
         text = await anyio.to_thread.run_sync(read, abandon_on_cancel=True) if long else read()
         # Once, since it is for the author, and each reader's turn would repeat it.
-        if not call.references and not self._has_warned:
+        if not (call.references or call.declined or self._has_warned):
             self._has_warned = True
             yield Notice("no_model", NO_MODEL, HOW_TO_GET_MORE)
         for piece in _PIECE.findall(text):

@@ -132,3 +132,11 @@ async def test_a_question_that_is_not_understood_is_said_to_readers_and_to_the_m
     content = end(await turn(app, "purple pens", model)).content
     assert content.startswith("Not understood: “purple”.")
     assert "language model" not in content
+
+
+async def test_that_there_are_none_is_the_answer_without_a_model(app: Path) -> None:
+    package = app / "assistants/shop/package.yao"
+    package.write_text(PACKAGE.replace('"script"', '"extractive"'), encoding="utf-8")
+    events = await turn(app, "pens over 100", scripted("Unused."))
+    assert end(events).content == r"There are none: Pen where Price \> 100."
+    assert not of(events, "warning")

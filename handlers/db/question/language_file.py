@@ -162,6 +162,7 @@ class ReadingSentences(Value):
     several: str
     near: str
     none_found: str
+    no_rows: str
     no_year: str
     known: str
     read_word: str
