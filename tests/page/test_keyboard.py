@@ -153,6 +153,23 @@ def test_a_refusal_says_why_and_has_no_claims(visit: Visit) -> None:
     waits(page, "Why?")
 
 
+def test_an_assistant_is_chosen_with_the_arrows(visit: Visit) -> None:
+    visit.open()
+    page, press = visit.page, visit.page.keyboard.press
+    page.get_by_role("button", name="Assistant: Tea, searches database").press("Enter")
+    waits(page, "Tea")
+    page.locator("#assistants [aria-current=true]:focus").wait_for()
+    press("Home")
+    first = page.evaluate(FOCUSED)
+    press("ArrowUp")
+    assert page.evaluate(FOCUSED) != first
+    press("ArrowDown")
+    assert page.evaluate(FOCUSED) == first
+    press("Enter")
+    page.get_by_role("button", name=f"Assistant: {first.split(chr(10))[0]}").wait_for()
+    waits(page, "Your question")
+
+
 @pytest.mark.browser
 def test_common_errors_are_said_in_the_language_of_the_reader(
     chromium: Browser, site: Served

@@ -161,8 +161,10 @@ function apply() {
     return;
   }
   localStorage.setItem(ASSISTANT, found.id);
-  at("assistant").replaceChildren(found.name || found.id, h("small", null, found.searches.length ? t("searches {kinds}", { kinds: found.searches.map(kindWithin).join(", ") }) : found.id));
-  for (const each of at("assistants").children) each.toggleAttribute("aria-current", each.id === `assistant ${found.id}`);
+  const [name, about] = [found.name || found.id, found.searches.length ? t("searches {kinds}", { kinds: found.searches.map(kindWithin).join(", ") }) : found.id];
+  at("assistant").replaceChildren(name, h("small", null, about));
+  at("pick").ariaLabel = t("Assistant: {name}", { name: `${name}, ${about}` });
+  for (const each of at("assistants").children) each.ariaCurrent = each.id === `assistant ${found.id}` ? "true" : null;
   const id = given.get("c") ?? "";
   list.current = id;
   list.draw();
@@ -284,6 +286,17 @@ at("skip").addEventListener("click", () => /** @type {HTMLElement | null} */ (ch
 at("new").prepend(icon("plus"));
 at("pick").append(icon("down"));
 at("menu").append(icon("menu"));
+at("assistants").addEventListener("toggle", (event) => {
+  if (/** @type {ToggleEvent} */ (event).newState === "open") /** @type {HTMLElement | null} */ (at("assistants").querySelector("[aria-current]"))?.focus();
+});
+at("assistants").addEventListener("keydown", (event) => {
+  const all = /** @type {HTMLElement[]} */ ([...at("assistants").children]);
+  const now = all.findIndex((each) => each === document.activeElement);
+  const to = { ArrowUp: now - 1, ArrowDown: now + 1, Home: 0, End: -1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  all.at(to % all.length)?.focus();
+});
 at("new").addEventListener("click", () => {
   chat.remove(); // also from a new chat that is empty, to begin again
   show(chat.getAttribute("assistant") ?? "", "");

@@ -14,6 +14,7 @@ export default {
   "Approved: {name}": "تمت الموافقة: {name}",
   "Ask": "اسأل",
   "Ask {name}": "اسأل {name}",
+  "Assistant: {name}": "المساعد: {name}",
   "Assistants": "المساعدون",
   "at least {rows}": "{rows} على الأقل",
   "Attach files": "إرفاق ملفات",

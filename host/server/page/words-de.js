@@ -14,6 +14,7 @@ export default {
   "Approved: {name}": "Freigegeben: {name}",
   "Ask": "Frage stellen",
   "Ask {name}": "{name} fragen",
+  "Assistant: {name}": "Assistent: {name}",
   "Assistants": "Assistenten",
   "at least {rows}": "mindestens {rows}",
   "Attach files": "Dateien anhängen",

@@ -14,6 +14,7 @@ export default {
   "Approved: {name}": "Autorizado: {name}",
   "Ask": "Preguntar",
   "Ask {name}": "Preguntar a {name}",
+  "Assistant: {name}": "Asistente: {name}",
   "Assistants": "Asistentes",
   "at least {rows}": "al menos {rows}",
   "Attach files": "Adjuntar archivos",

@@ -14,6 +14,7 @@ export default {
   "Approved: {name}": "Autorisé : {name}",
   "Ask": "Poser une question",
   "Ask {name}": "Interroger {name}",
+  "Assistant: {name}": "Assistant : {name}",
   "Assistants": "Assistants",
   "at least {rows}": "au moins {rows}",
   "Attach files": "Joindre des fichiers",

@@ -14,6 +14,7 @@ export default {
   "Approved: {name}": "אושר: {name}",
   "Ask": "שאלה",
   "Ask {name}": "שאלה אל {name}",
+  "Assistant: {name}": "העוזר: {name}",
   "Assistants": "עוזרים",
   "at least {rows}": "לפחות {rows}",
   "Attach files": "צירוף קבצים",
