@@ -39,13 +39,15 @@ class JudgedAnswer:
 
     @property
     def signature(self) -> str:
-        """Equal for readings with the same results."""
+        """Equal for readings with the same results; those without any, of the same model."""
         items = self.found.items
         shown = [
             repr(sorted(map(repr, (item.data or {}).values())) if item.query else item.key)
             for item in items
         ]
-        return repr((self.found.total, shown if self.query.orders else sorted(shown)))
+        # None of the doctors are not none of the patients.
+        model = "" if items else self.query.model
+        return repr((self.found.total, shown if self.query.orders else sorted(shown), model))
 
 
 def declined(reads: Reads, teller: Teller, offers: Sequence[OfferedModel]) -> SearchAccount:

@@ -151,8 +151,21 @@ class _Query:
             plural = self._plural(named=named)
             limit, notes = (None, ("how_many",)) if plural else (1, ())
         presumes = superlative or bool(select) or bool(self._of("N"))
+        select, doubts = self._with_persons(select)
         content = {"orders": orders, "limit": limit, "select": select}
-        return self._reading(content, notes, presumes=presumes, named=named)
+        return self._reading(content, (*notes, *doubts), presumes=presumes, named=named)
+
+    def _with_persons(self, select: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the fields of a list, and what is doubtful of it. Where "who" is answered with
+        records that are no persons, the names of the persons that they belong to come first; it is
+        doubtful unless that is one."""
+        scope = self.here.scope
+        if select or scope.of_persons or not self.here.question.is_(0, "who"):
+            return select, ()
+        shown = [one.name for titles in scope.persons for one in titles]
+        shown += [one.name for one in scope.own] if shown else []
+        sure = len(scope.persons) + len(scope.named_persons) == 1
+        return tuple(shown), () if sure else ("who",)
 
     def _plural(self, *, named: bool) -> bool:
         """Return whether the name of the records is plural, or the value that stands for them:

@@ -169,6 +169,7 @@ class ReadingSentences(Value):
     left_out: str
     how_many: str
     not_rows: str
+    who: str
     too_long: str
 
 

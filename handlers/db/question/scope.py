@@ -133,9 +133,25 @@ class QuestionScope:
     @cached_property
     def of_persons(self) -> bool:
         """Return whether the records are persons."""
-        spoken = {self.words.stem(word) for word in self.words.persons}
-        named = any(word in spoken for noun in self.nouns for word in noun)
+        named = any(word in self._person_words for noun in self.nouns for word in noun)
         return named or bool(self.of_kind("birth", TIMES))
+
+    @cached_property
+    def _person_words(self) -> frozenset[str]:
+        return frozenset(self.words.stem(word) for word in self.words.persons)
+
+    @cached_property
+    def persons(self) -> list[list[Field]]:
+        """The fields that name a person whom a record belongs to, for each such relation."""
+        links = (name for name, one in self.schema.relations.items() if not one.many)
+        scopes = [self.related[name] for name in links if name in self.related]
+        return [each.titles for each in scopes if each.of_persons and each.titles]
+
+    @cached_property
+    def named_persons(self) -> list[Field]:
+        """The texts that are called like a person: "author", "customer name"."""
+        texts = (one for one in self.own if one.kind == "text")
+        return [one for one in texts if not self._person_words.isdisjoint(self.words_of(one))]
 
     def is_title(self, one: Field) -> bool:
         return any(one.name == title.name for title in self.titles)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -270,6 +272,79 @@ async def test_a_question_about_what_was_is_about_the_last_such_month(
         result = await Shop(database, url).search(question, "visit")  # in November 2026
     assert result.account.certainty == "sure", result.account.explanation
     assert f"{year}-03-01" in result.account.read_as
+
+
+def _visits() -> dict[str, ModelSpec]:
+    """Visits of patients to doctors: one, cancelled in October 2026."""
+    name = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}]
+    visit = [
+        {"name": "id", "type": "ID"},
+        {"name": "doctor_id", "type": "integer"},
+        {"name": "patient_id", "type": "integer"},
+        {"name": "day", "type": "date"},
+        {"name": "status", "type": "enum", "option": ["cancelled", "kept"]},
+    ]
+    of = {"type": "hasMany", "model": "visit", "foreign": "id"}
+    to = {"type": "hasOne", "key": "id"}
+    specs: list[dict[str, Any]] = [
+        {
+            "id": "doctor",
+            "columns": name,
+            "values": [{"name": "Berg"}],
+            "relations": {"visits": {**of, "key": "doctor_id"}},
+        },
+        {
+            "id": "patient",
+            "columns": name,
+            "values": [{"name": "Silva"}],
+            "relations": {"visits": {**of, "key": "patient_id"}},
+        },
+        {
+            "id": "visit",
+            "columns": visit,
+            "values": [
+                {"doctor_id": 1, "patient_id": 1, "day": "2026-10-05", "status": "cancelled"},
+            ],
+            "relations": {
+                "doctor": {**to, "model": "doctor", "foreign": "doctor_id"},
+                "patient": {**to, "model": "patient", "foreign": "patient_id"},
+            },
+        },
+    ]
+    return {
+        each["id"]: ModelSpec.model_validate(
+            {"name": each["id"].title(), "table": {"name": each["id"]}, **each}
+        )
+        for each in specs
+    }
+
+
+@pytest.fixture
+async def visits(tmp_path: Path) -> AsyncIterator[Shop]:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    async with open_database(url, 60_000, _visits()) as database:
+        await database.load()
+        yield Shop(database, url)
+
+
+async def test_who_lists_the_persons_of_records_and_is_not_sure_which_of_them_is_meant(
+    visits: Shop,
+) -> None:
+    result = await visits.search("who cancelled in October", "visit")
+    assert result.account.certainty == "partial"
+    assert [(one.data or {})["patient.name"] for one in result.items] == ["Silva"]
+    assert [(one.data or {})["doctor.name"] for one in result.items] == ["Berg"]
+
+
+@pytest.mark.parametrize("day", ["on 5 October", "yesterday"])
+async def test_who_of_several_kinds_of_persons_is_asked_back_whether_or_not_there_are_any(
+    visits: Shop, day: str
+) -> None:
+    result = await visits.search(f"who had a visit {day}", "doctor", "patient", "visit")
+    assert (result.account.certainty, result.items) == ("none", ())
+    told = " ".join(each.read_as for each in result.account.readings)
+    assert "Doctor" in told
+    assert "Patient" in told
 
 
 async def test_a_decline_says_what_was_understood_in_the_language_of_the_question(
