@@ -108,6 +108,7 @@ async def open_serving(
             tables=WholeTables(host, secret),
             endpoints=ENDPOINTS,
             mcp=mcp,
+            prints_key=arguments.local is not None,
             shared=arguments.workers > 1 or bool(host.app.settings.store.url),
         )
 

@@ -67,6 +67,7 @@ class Serving:
     endpoints: Sequence[Endpoint] = ()
     mcp: McpEndpoint | None = None
     shared: bool = False  # whether other processes serve the same app
+    prints_key: bool = False  # whether `groundhook serve` prints a key that is accepted
     draining: bool = False
     warm: bool = False
     repeats: Repeats = field(default_factory=Repeats)

@@ -153,6 +153,7 @@ def test_the_link_that_serve_prints_begins_a_session(filled: Path, tmp_path: Pat
             signed = client.post("/api/session", json={"link": secret})
             assert signed.json()["name"] == "local"
             assert client.get("/api/me").json()["user"] == "local"
+            assert 'data-key="printed"' in client.get("/", headers=HTML).text
         again = httpx.post(f"{line['url']}/api/session", json={"link": secret})
         assert again.status_code == 401
         assert "groundhook serve" in again.json()["detail"]

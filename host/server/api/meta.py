@@ -113,7 +113,7 @@ class SignInRequest(Value):
 async def index(call: Call) -> Response:
     """Return the page to a browser, and to a program what the server offers."""
     if call.wants_page and call.serving.has("page"):
-        return page_files.index()
+        return page_files.index(call.serving.prints_key)
     return JSONResponse(index_document(call.serving.offered_endpoints(), call.public_url))
 
 

@@ -57,9 +57,10 @@ def address(name: str) -> str:
     return f"/assets/{_files().version}/{name}"
 
 
-def index() -> Response:
-    """Return the page."""
+def index(prints_key: bool) -> Response:
+    """Return the page; its sign-in says whether `groundhook serve` prints a key."""
     body = _files().contents["index.html"].replace(b"{assets}", address("").encode())
+    body = body.replace(b"{key}", b"printed" if prints_key else b"")
     return Response(body, media_type="text/html", headers=_PAGE_HEADERS)
 
 

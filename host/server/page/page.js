@@ -71,11 +71,12 @@ function signIn(why) {
   if (asking) return new Promise((resolve) => asking?.addEventListener("close", () => resolve()));
   const input = h("input", { type: "password", autocomplete: "current-password", required: true, name: "key" });
   const told = h("p", { role: "alert", class: "bad" }, why);
-  const [begin, between, end] = t("With the key that {command} prints, one of {command}, or a token of your organisation.").split("{command}");
+  const commands = document.documentElement.dataset.key ? ["groundhook serve", "groundhook keys add"] : ["groundhook keys add"];
+  const [begin, ...after] = (commands.length > 1 ? t("With the key that {command} prints, one of {command}, or a token of your organisation.") : t("With a key of {command}, or a token of your organisation.")).split("{command}");
   const form = h(
     "form",
     { class: "fields" },
-    h("p", { class: "note" }, begin, h("code", null, "groundhook serve"), between, h("code", null, "groundhook keys add"), end),
+    h("p", { class: "note" }, begin, ...after.flatMap((words, n) => [h("code", null, commands[n]), words])),
     h("label", null, t("Key or token"), input),
     told,
     h("div", { class: "row" }, h("button", { type: "submit", class: "go" }, t("Sign in"))),

@@ -167,6 +167,7 @@ export default {
   "What was wrong?": "ما الخطأ؟",
   "What you sent is too large.": "ما أرسلته كبير جدًا.",
   "Whether this question is searched for": "هل يُبحث عن هذا السؤال",
+  "With a key of {command}, or a token of your organisation.": "بمفتاح من {command}، أو برمز من مؤسستك.",
   "With the key that {command} prints, one of {command}, or a token of your organisation.": "بالمفتاح الذي يعرضه {command}، أو بمفتاح من {command}، أو برمز من مؤسستك.",
   "You may not do this.": "لا يُسمح لك بهذا.",
   "Your answer": "جوابك",

@@ -167,6 +167,7 @@ export default {
   "What was wrong?": "Was war falsch?",
   "What you sent is too large.": "Was Sie gesendet haben, ist zu groß.",
   "Whether this question is searched for": "Ob zu dieser Frage gesucht wird",
+  "With a key of {command}, or a token of your organisation.": "Mit einem Schlüssel von {command} oder einem Token Ihrer Organisation.",
   "With the key that {command} prints, one of {command}, or a token of your organisation.": "Mit dem Schlüssel, den {command} ausgibt, einem von {command} oder einem Token Ihrer Organisation.",
   "You may not do this.": "Das dürfen Sie nicht.",
   "Your answer": "Ihre Antwort",

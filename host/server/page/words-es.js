@@ -167,6 +167,7 @@ export default {
   "What was wrong?": "¿Qué estuvo mal?",
   "What you sent is too large.": "Lo que ha enviado es demasiado grande.",
   "Whether this question is searched for": "Si se busca para esta pregunta",
+  "With a key of {command}, or a token of your organisation.": "Con una clave de {command} o un token de su organización.",
   "With the key that {command} prints, one of {command}, or a token of your organisation.": "Con la clave que muestra {command}, una de {command} o un token de su organización.",
   "You may not do this.": "No tiene permiso para hacer esto.",
   "Your answer": "Su respuesta",

@@ -167,6 +167,7 @@ export default {
   "What was wrong?": "Qu’est-ce qui n’allait pas ?",
   "What you sent is too large.": "Ce que vous avez envoyé est trop volumineux.",
   "Whether this question is searched for": "Si une recherche est faite pour cette question",
+  "With a key of {command}, or a token of your organisation.": "Avec une clé de {command} ou un jeton de votre organisation.",
   "With the key that {command} prints, one of {command}, or a token of your organisation.": "Avec la clé qu’affiche {command}, une clé de {command} ou un jeton de votre organisation.",
   "You may not do this.": "Vous n’y êtes pas autorisé.",
   "Your answer": "Votre réponse",

@@ -167,6 +167,7 @@ export default {
   "What was wrong?": "מה היה שגוי?",
   "What you sent is too large.": "מה ששלחת גדול מדי.",
   "Whether this question is searched for": "האם מחפשים עבור השאלה הזאת",
+  "With a key of {command}, or a token of your organisation.": "עם מפתח של {command} או אסימון של הארגון.",
   "With the key that {command} prints, one of {command}, or a token of your organisation.": "עם המפתח שמודפס על ידי {command}, מפתח של {command} או אסימון של הארגון.",
   "You may not do this.": "אין לך הרשאה לכך.",
   "Your answer": "התשובה שלך",
