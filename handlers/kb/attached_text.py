@@ -23,7 +23,7 @@ from groundhook.core.trace import span
 from groundhook.core.types.attached import AttachedPassage
 from groundhook.core.types.collection_spec import EmbeddingSpec
 from groundhook.handlers.kb.analyse import WEIGHTS, Analyser, SparseVector
-from groundhook.handlers.kb.embed import in_context, without_markup
+from groundhook.handlers.kb.embed import embed_questions, in_context, without_markup
 from groundhook.handlers.kb.embedders.cached import CachedEmbedder
 from groundhook.handlers.kb.ranking.fusion import (
     LanguageGroup,
@@ -109,7 +109,8 @@ class ReadText:
                 batch = [without_markup(text) for text in texts[begin : begin + size]]
                 made = await embedder.embed_documents(batch)
                 vectors.made += [array("f", each) for each in made]
-        asked = array("f", await embedder.embed_query(question))
+        (vector,) = await embed_questions(embedder, [question])
+        asked = array("f", vector)
         return await anyio.to_thread.run_sync(
             lambda: [math.fsum(map(mul, asked, each)) for each in vectors.made]
         )

@@ -99,6 +99,13 @@ def test_a_passage_without_the_property_that_is_asked_is_not_sure(
     assert judged(question, 0.98, 0.02).certainty == certainty
 
 
+def test_a_name_that_is_asked_for_is_another_word_than_its_common_namesake() -> None:
+    question = "Are invoices sent by Windows?"
+    near, answer = "Invoices are sent in time windows.", "Invoices are sent by Windows."
+    assert judged(question, 0.98, 0.02, near).certainty == "partial"
+    assert judged(question, 0.98, 0.02, answer).certainty == "sure"
+
+
 def test_a_passage_without_a_figure_is_not_sure_where_one_is_asked() -> None:
     told = "The customer pays invoices by letter."
     assert judged("How many invoices does a customer pay?", 0.98, 0.02, told).certainty == "partial"

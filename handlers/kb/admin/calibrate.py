@@ -22,7 +22,7 @@ from groundhook.core.errors import UnknownName, UsageError
 from groundhook.core.json_text import read_json
 from groundhook.core.ports import Embedder
 from groundhook.handlers.kb.admin.off_topic import OFF_TOPIC
-from groundhook.handlers.kb.embed import guesses
+from groundhook.handlers.kb.embed import embed_questions, guesses
 from groundhook.handlers.kb.embedders.curve import Curve
 from groundhook.handlers.kb.ranking.units import units
 from groundhook.handlers.kb.store.points import headings_before
@@ -246,8 +246,8 @@ async def _related_cosine(embedder: Embedder, pair: _Pair) -> float:
 
 async def _nearest_cosine(embedder: Embedder, question: str, passages: Cosines) -> float:
     """Return the cosine of a question and the nearest of the passages."""
-    vector = np.array(await embedder.embed_query(question), dtype=np.float32)
-    return float((passages @ vector).max())
+    (vector,) = await embed_questions(embedder, [question])
+    return float((passages @ np.array(vector, dtype=np.float32)).max())
 
 
 def _empty_error(collection: str, tenant: str) -> UsageError:

@@ -112,8 +112,13 @@ def _says_what_is_asked(question: str, words: Sequence[_Word], first: First, ana
         return False
     telling = {word: weight for word, weight in rarity.items() if weight}
     needed = decisive(question, asked, telling)
+    if not needed:
+        return True
+    passage = _Passage(first.whole, frozenset())
+    if needed != needed.lower() and _is_name(needed, 1, words_of(question)[1:], asked, ()):
+        return passage.has_name(needed)
     held = any(word.held for word in words if word.typed == needed)
-    return not needed or held or _Passage(first.whole, frozenset()).has_alike(needed)
+    return held or passage.has_alike(needed)
 
 
 def _logit(similarity: float) -> float:
@@ -180,6 +185,11 @@ class _Passage:
     def has_alike(self, word: str) -> bool:
         """Return whether the passage has a word that is spelt like this one."""
         return bool(spelt_like(word.lower(), self._spelt))
+
+    def has_name(self, word: str) -> bool:
+        """Return whether the passage has a name as one: "Windows", and not context windows."""
+        names = {each.lower() for each in words_of(self.text) if each != each.lower()}
+        return bool(spelt_like(word.lower(), names)) or word.lower() in names
 
     @cached_property
     def _spelt(self) -> frozenset[str]:
