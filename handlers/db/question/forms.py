@@ -17,7 +17,7 @@ from groundhook.core.types.query_language import (
 from groundhook.handlers.db.query.dsl import QueryDSL, conditions
 from groundhook.handlers.db.question.clauses import Clause, Here
 
-_PRE = "(?:a|p|s|t|pk(?=[ap]))*"  # "the three cheapest red"
+_PRE = "(?:a|p|s|t|z|pk(?=[ap]))*"  # "the three cheapest red", "tomorrow's"
 _NOUN = f"{_PRE}[nm]"
 _NEXT = "[wbhdva]*[cpzRNV]"
 _COND = f"(?:{_NEXT}(?:k?{_NEXT})*)?"  # "from Berlin that are pending and …"
@@ -27,6 +27,7 @@ _TAIL = "[bhv]*"
 _FORMS = {
     "list": re.compile(f"^r*{_NOUN}{_COND}{_ORDER}{_TAIL}$"),
     "count": re.compile(f"^[ra]*G?a*f[Oa]*{_NOUN}{_COND}(?:b?G{_COND})?{_TAIL}$"),
+    "count of a kind": re.compile("^[ra]*f[Oa]*pz?$"),
     "grouped": re.compile(f"^r*{_NOUN}{_COND}G{_COND}$"),
     "figure": re.compile(f"^[rba]*G?g(?:[Oa]*{_NOUN})?(?:[Oa]*{_COND})(?:G{_COND})?{_TAIL}$"),
     "fields": re.compile(
@@ -124,6 +125,8 @@ class _Query:
                 return self._list(named=form == "list")
             case "count":
                 return self._figures([Aggregate(function="count")])
+            case "count of a kind":
+                return self._count_of_kind()
             case "grouped":
                 strong = not any(clause.direction for clause in self._of("G"))
                 return self._figures([Aggregate(function="count")]) if strong else None
@@ -192,6 +195,13 @@ class _Query:
         orders = [Order(field=one.called, order="asc") for one in buckets] or orders
         named = bool(self._of("n", "m"))
         return self._reading({**content, "orders": orders}, notes, named=named)
+
+    def _count_of_kind(self) -> QueryReading | None:
+        """ "how many no-shows": the number of records with one of a field's options."""
+        fields = [where.field for where in conditions(self._of("p")[0].wheres)]
+        chosen = all(name in self.here.fields and self.here.fields[name].options for name in fields)
+        plural = self._plural(named=False)
+        return self._figures([Aggregate(function="count")]) if chosen and plural else None
 
     def _happened(self, aggregates: Sequence[Aggregate]) -> bool:
         """Return whether figures are of what happened in a time: "the rent per month" is not. An

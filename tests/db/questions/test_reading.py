@@ -275,14 +275,14 @@ async def test_a_question_about_what_was_is_about_the_last_such_month(
 
 
 def _visits() -> dict[str, ModelSpec]:
-    """Visits of patients to doctors: one, cancelled in October 2026."""
+    """Visits of patients to doctors: one cancelled in October 2026, a no-show in September."""
     name = [{"name": "id", "type": "ID"}, {"name": "name", "type": "string"}]
     visit = [
         {"name": "id", "type": "ID"},
         {"name": "doctor_id", "type": "integer"},
         {"name": "patient_id", "type": "integer"},
         {"name": "day", "type": "date"},
-        {"name": "status", "type": "enum", "option": ["cancelled", "kept"]},
+        {"name": "status", "type": "enum", "option": ["cancelled", "no-show"]},
     ]
     of = {"type": "hasMany", "model": "visit", "foreign": "id"}
     to = {"type": "hasOne", "key": "id"}
@@ -304,6 +304,7 @@ def _visits() -> dict[str, ModelSpec]:
             "columns": visit,
             "values": [
                 {"doctor_id": 1, "patient_id": 1, "day": "2026-10-05", "status": "cancelled"},
+                {"doctor_id": 1, "patient_id": 1, "day": "2026-09-01", "status": "no-show"},
             ],
             "relations": {
                 "doctor": {**to, "model": "doctor", "foreign": "doctor_id"},
@@ -345,6 +346,14 @@ async def test_who_of_several_kinds_of_persons_is_asked_back_whether_or_not_ther
     told = " ".join(each.read_as for each in result.account.readings)
     assert "Doctor" in told
     assert "Patient" in told
+
+
+async def test_a_time_may_stand_before_the_records_and_an_option_for_them(visits: Shop) -> None:
+    listed = await visits.search("last month's visits", "visit")
+    assert (listed.account.certainty, [one.record_id for one in listed.items]) == ("sure", [1])
+    counted = await visits.search("how many no-shows", "visit")
+    assert counted.account.read_as == "number of Visit records where Status = no-show"
+    assert [list((one.data or {}).values()) for one in counted.items] == [[1]]
 
 
 async def test_a_decline_says_what_was_understood_in_the_language_of_the_question(
