@@ -38,7 +38,7 @@ EMBEDDERS = ["builtin", "hash"]
 
 @pytest.mark.parametrize("name", EMBEDDERS)
 async def test_a_question_is_embedded_alike_with_and_without_its_mark(name: str) -> None:
-    alike = ["What is a hook", "What is a hook?", "What is a hook ?!", "What is a hook？", "?"]
+    alike = ["What is a hook", "What is a hook?", "What is a hook ?!", "¿What is a hook？", "?"]
     *same, mark = await embed_questions(embedder(name), alike)
     assert all(each == same[0] for each in same)
     assert mark != same[0]
