@@ -46,7 +46,9 @@ async def draft_of(
     rows = await example_rows([table.schema.id for table in offered.tables])
     offered = with_rows(offered, rows)
     reads = understood.reads
-    known = reads.readings[0].query if reads.readings else reads.understood
+    # What most words mean together, where all are known, would lead away from the question.
+    rest = reads.understood if reads.unread else None
+    known = reads.readings[0].query if reads.readings else rest
     prompt = prompt_for(offered, understood.text, understood.now, known, reads.unread)
     scopes = [scope for scope in scopes if offered.table(scope.schema.id) is not None]
     return ReadingRequest(question, scopes, offered, prompt, permits, limit)

@@ -34,8 +34,9 @@ MOST_CORRECTED = 3
 @dataclass(frozen=True)
 class Reads:
     """The queries that a question may mean. Without any, `unread` are its words that became
-    nothing, `understood` is the query of the rest, if that is one, and `near` are known words that
-    unread ones resemble, by the word. `corrected`: words that were read as others."""
+    nothing (none where all are known, but not together), `understood` is the query of the rest, if
+    that is one, and `near` are known words that unread ones resemble, by the word. `corrected`:
+    words that were read as others."""
 
     readings: tuple[QueryReading, ...] = ()
     unread: tuple[str, ...] = ()
@@ -141,7 +142,7 @@ def _declined(question: TokenizedQuestion, places: Sequence[tuple[Here, Sequence
     unread = _phrases(question, left)
     return Reads(
         unread=unread,
-        understood=_understood(here, clauses) if unread else None,
+        understood=_understood(here, clauses) if unread else _most_understood(here, clauses),
         about=here.scope.schema if any(one.kind == "n" for one in clauses) else None,
         cut=question.cut,
     )
@@ -167,6 +168,12 @@ def _phrases(question: TokenizedQuestion, left: Sequence[int]) -> tuple[str, ...
 def _understood(here: Here, clauses: Sequence[Clause]) -> QueryDSL | None:
     kept = [one for one in clauses if one.kind not in "Oxkbhw"]
     return next((reading.query for reading in compose(here, kept)), None)
+
+
+def _most_understood(here: Here, clauses: Sequence[Clause]) -> QueryDSL | None:
+    """Return what all parts of a question but one mean together, the last that may be left out."""
+    fewer = ([*clauses[:at], *clauses[at + 1 :]] for at in reversed(range(len(clauses))))
+    return next(filter(None, (_understood(here, some) for some in fewer)), None)
 
 
 def _near(

@@ -363,6 +363,14 @@ async def test_a_decline_says_what_was_understood_in_the_language_of_the_questio
     assert "Nicht verstanden" in result.account.explanation
 
 
+async def test_known_words_that_mean_nothing_together_are_answered_with_what_most_of_them_mean(
+    records: Shop,
+) -> None:
+    result = await records.search("sum of planned per year", "album")
+    assert result.account.certainty == "none"
+    assert "Understood: sum of Planned." in result.account.explanation
+
+
 PUT_IN = ["purple", "not", "second", "in Atlantis", "compared with last year"]
 
 
