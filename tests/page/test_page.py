@@ -55,7 +55,8 @@ def test_a_cited_passage_is_marked_in_its_document(visit: Visit) -> None:
     visit.page.locator(".chip").first.click()
     marked = visit.page.locator("dialog section.cited").first
     marked.wait_for()
-    assert "four minutes" in marked.inner_text()
+    assert "four minutes" in marked.locator("mark").inner_text()
+    assert marked.evaluate("(section) => section.getRootNode().activeElement === section")
     with visit.context.expect_page() as opened:
         visit.page.get_by_role("link", name="Open as a page").click()
     document = opened.value

@@ -77,8 +77,14 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         {
             "agent/agent.yml": settings(),
             "kb/notes.kb.yao": '{ "name": "Notes" }',
-            "assistants/tea/package.yao": (
-                '{ "name": "Tea", "connector": "extractive", "kb": { "collections": ["notes"] } }'
+            "kb/cut.kb.yao": '{ "chunk": { "size": 60, "overlap": 20 } }',
+            "cut/herbs.md": " ".join(f"Herb {n} is cut in the month of June." for n in range(30)),
+            "assistants/tea/package.yao": json.dumps(
+                {
+                    "name": "Tea",
+                    "connector": "extractive",
+                    "kb": {"collections": ["notes", "cut"]},
+                }
             ),
             "connectors/extractive.conn.yao": '{"type": "extractive"}',
             "notes/tea.md": (
@@ -94,6 +100,7 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
     async def add() -> None:
         async with open_host(app) as host:
             await host.add_documents("notes", app / "notes")
+            await host.add_documents("cut", app / "cut")
 
     run_apart(add)
     ask = {"assistant": "tea", "text": "How long does black tea take?", "search": True}
@@ -105,6 +112,15 @@ def test_a_passage_is_shown_in_its_document_with_the_extent_marked(tmp_path: Pat
         found = client.get(url).json()
         marked = [each["content"] for each in found["passages"] if each["marked"]]
         assert any("four minutes" in text for text in marked)
+        herbs = "/api/sources/kb/cut/herbs.md"
+        before, second = client.get(herbs).json()["passages"][:2]
+        assert before["end"] > second["start"]  # the end of one is the beginning of the next
+        here = {"view": "blocks", "start": second["start"], "end": second["end"]}
+        shown = client.get(herbs, params=here).json()["passages"]
+        assert [each["marked"] for each in shown[:3]] == [False, True, False]
+        blocks = [json.dumps(each["blocks"]) for each in shown]
+        assert [sum(f"Herb {n} " in each for each in blocks) for n in range(30)] == [1] * 30
+        assert second["content"][:20] in blocks[1]
         page = client.get(url, headers={"accept": "text/html"}).text
         assert "water &amp; four minutes" in page
         assert "<td><mark>black</mark></td>" in page

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from anyio import to_thread
@@ -52,7 +53,9 @@ async def document(call: Call) -> ASGIApp:
     title = items[0].title if items else id
     if call.wants_page:
         return _html(await _page_of(call, collection, title, items, (start, end)))
-    blocks = await _blocks(call, collection, items) if wants_blocks(call) else None
+    marked = _cited(items, start, end)
+    texts = _once(items, marked)
+    blocks = await _blocks(call, collection, texts) if wants_blocks(call) else None
 
     def body() -> dict[str, Any]:
         passages: list[dict[str, Any]] = [
@@ -60,10 +63,10 @@ async def document(call: Call) -> ASGIApp:
                 "content": item.content,
                 "start": item.extent.start if item.extent else None,
                 "end": item.extent.end if item.extent else None,
-                "marked": _overlaps(item, start, end),
+                "marked": each,
                 **({"page": page} if (page := page_of(item.url)) else {}),
             }
-            for item in items
+            for item, each in zip(items, marked, strict=True)
         ]
         for passage, tree in zip(passages, blocks or (), strict=False):
             passage["blocks"] = tree
@@ -82,13 +85,10 @@ async def _page_of(
     """Return the page of a document; its text as it is written if no parser ends with it."""
 
     def values() -> list[dict[str, Any]]:
+        marked = _cited(items, *extent)
         return [
-            {
-                "text": item.content,
-                "marked": _overlaps(item, *extent),
-                "page": page_of(item.url),
-            }
-            for item in items
+            {"text": text, "marked": each, "page": page_of(item.url)}
+            for item, text, each in zip(items, _once(items, marked), marked, strict=True)
         ]
 
     shown, style = await to_thread.run_sync(values), address("source.css")
@@ -139,10 +139,9 @@ async def csv_answer(found: Exported) -> Response:
     return Response(text, media_type="text/csv", headers=headers)
 
 
-async def _blocks(call: Call, collection: str, items: Sequence[Item]) -> list[list[_Block]]:
+async def _blocks(call: Call, collection: str, texts: Sequence[str]) -> list[list[_Block]]:
     """Return the blocks of passages; their texts as they are written if no parser ends with
     them."""
-    texts = [item.content for item in items]
     try:
         found: list[list[_Block]] = await call.serving.readers.call(blocks_of_texts, texts)
     except IngestError as exc:
@@ -178,10 +177,31 @@ def _place(call: Call, name: str) -> int | None:
     return int(given)
 
 
-def _overlaps(item: Item, start: int | None, end: int | None) -> bool:
-    if item.extent is None or start is None or end is None:
-        return False
-    return item.extent.start < end and start < item.extent.end
+def _cited(items: Sequence[Item], start: int | None, end: int | None) -> list[bool]:
+    """Return which passages have what is cited: those that have it whole, else those with a part
+    of it. Passages repeat the end of the one before."""
+    if start is None or end is None:
+        return [False for _ in items]
+    extents = [(each.start, each.end) if (each := item.extent) else (0, 0) for item in items]
+    whole = [begin <= start and end <= ends for begin, ends in extents]
+    return whole if any(whole) else [begin < end and start < ends for begin, ends in extents]
+
+
+def _once(items: Sequence[Item], cited: Sequence[bool]) -> list[str]:
+    """Return the texts of passages in which what two of them have is once: in the cited one, else
+    in the first."""
+    texts = [item.content for item in items]
+    for n, (before, item) in enumerate(pairwise(items)):
+        if before.extent is None or item.extent is None:
+            continue
+        size = before.extent.end - item.extent.start
+        if size <= 0 or not before.content.endswith(item.content[:size]):
+            continue
+        if cited[n + 1] and not cited[n]:
+            texts[n] = texts[n][: -len(item.content[:size])]
+        else:
+            texts[n + 1] = item.content[size:]
+    return texts
 
 
 async def _json(body: Callable[[], Any]) -> Response:

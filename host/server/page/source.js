@@ -42,11 +42,21 @@ export async function openSource(root, server, item) {
   try {
     const found = await server.json("GET", viewOf(item.url));
     body.replaceChildren(...(found.passages ? passages(found.passages, body) : [record(found)]));
-    body.querySelector(".cited")?.scrollIntoView({ block: "center" });
+    showCited(body);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     body.replaceChildren(h("p", { class: "trouble", role: "alert" }, t("The source cannot be shown: {why}", { why })));
   }
+}
+
+/**
+ * Show the cited passage, and lead those who listen to it.
+ * @param {HTMLElement} body
+ */
+function showCited(body) {
+  const cited = /** @type {HTMLElement | null} */ (body.querySelector(".cited"));
+  cited?.scrollIntoView({ block: "center" });
+  (cited ?? body).focus({ preventScroll: true });
 }
 
 /** @param {string} address */
@@ -74,11 +84,12 @@ function passages(all, body) {
     part.map((each) => {
       const begins = each.page && each.page !== page;
       page = each.page || page;
+      const blocks = (each.blocks ?? []).map((/** @type {any} */ block) => blockNode(block, () => h("span")));
       return h(
         "section",
-        { class: each.marked ? "cited" : null, "aria-label": each.marked ? t("Cited passage") : null },
+        each.marked ? { class: "cited", "aria-label": t("Cited passage"), tabindex: "-1" } : null,
         begins && h("p", { class: "note" }, t("Page {n}", { n: each.page })),
-        ...(each.blocks ?? []).map((/** @type {any} */ block) => blockNode(block, () => h("span"))),
+        ...(each.marked ? [h("mark", null, ...blocks)] : blocks),
       );
     });
   const rest = all.length - (to - from);
@@ -86,7 +97,7 @@ function passages(all, body) {
   if (more) {
     more.addEventListener("click", () => {
       body.replaceChildren(...shown(all));
-      body.querySelector(".cited")?.scrollIntoView({ block: "center" });
+      showCited(body);
     });
   }
   return [...shown(all.slice(from, to)), ...(more ? [more] : [])];
