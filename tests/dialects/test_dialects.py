@@ -440,6 +440,15 @@ def test_earlier_answers_lose_the_numbers_and_links_of_their_citations() -> None
     assert without_citations(None) is None
 
 
+def test_code_and_json_of_earlier_answers_stay_as_they_are() -> None:
+    code = "```py\nb = arr[1][2]\nm[0] = {'k': [1]}\n```\n"
+    assert without_citations(f"See `arr[1]` [1].\n{code}End [[2]](https://b.example).") == (
+        f"See `arr[1]`.\n{code}End."
+    )
+    assert without_citations("~~~\n[1]\n```\n[2]") == "~~~\n[1]\n```\n[2]"
+    assert without_citations('{"teas": [1]}\n') == '{"teas": [1]}\n'
+
+
 def test_the_pieces_of_an_answer_are_joined_in_time_that_grows_as_they_do() -> None:
     begun = {"id": "x", "created": 1, "model": "m"}
     delta = {"index": 0, "delta": {"content": "𝛼" * 200}, "finish_reason": None}

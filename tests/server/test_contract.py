@@ -76,6 +76,25 @@ def test_an_answer_that_stays_wrong_is_an_error_with_the_path(asking: Any) -> No
     assert wrong.value.code == "contract_broken"
 
 
+def test_a_list_of_one_number_is_no_citation(asking: Any) -> None:
+    answer = '{"ids": [1], "of": [[2]]}'
+    form: Any = {"type": "json_object"}
+    with asking({"text": answer, "times": 0}) as client:
+        whole = client.chat.completions.create(
+            model="plain", messages=QUESTION, response_format=form
+        )
+        pieces = client.chat.completions.create(
+            model="plain", messages=QUESTION, response_format=form, stream=True
+        )
+        streamed = "".join(each.choices[0].delta.content or "" for each in pieces if each.choices)
+        made = client.responses.create(
+            model="plain", input="all teas", text={"format": {"type": "json_object"}}
+        )
+        read = client.responses.retrieve(made.id)
+    for text in (whole.choices[0].message.content, streamed, made.output_text, read.output_text):
+        assert json.loads(text or "") == {"ids": [1], "of": [[2]]}
+
+
 def test_any_object_is_json(asking: Any) -> None:
     form: Any = {"type": "json_object"}
     with asking("No idea", '{"a": 1}') as client:

@@ -8,7 +8,7 @@ those out of its messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,12 @@ from groundhook.core.types.events import CitationSeen, Event, Failed, HookMessag
 from groundhook.host.search.citations.reader import Grammar, Marker, Reading, read
 
 _NUMBERS = Grammar.of("[{index}]")
-_SHOWN = re.compile(r" ?(?:\[\[\d{1,3}\]\]\([^()\s]{0,2000}\)|\[(?:\d{1,3}|\?)\](?![(\[:]))")
+# Code in a line, or a citation as a client was shown it.
+_CODE_OR_SHOWN = re.compile(
+    r"(?P<code>(?<!`)(?P<ticks>``*+)[^`\n]++(?P=ticks))"
+    r"| ?(?:\[\[\d{1,3}\]\]\([^()\s]{0,2000}\)|\[(?:\d{1,3}|\?)\](?![(\[:]))"
+)
+_FENCE = re.compile(r"(?m)^ {0,3}(?P<run>`{3,}|~{3,})(?P<rest>[^\n]*)$")
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,11 @@ def _read(reading: Reading, text: str, *, last: bool = False) -> tuple[Reading, 
 
 
 def without_citations(content: Any) -> Any:
-    """Return the content of an earlier answer without the numbers and links of its citations."""
+    """Return the content of an earlier answer without the numbers and links of its citations.
+    Code, and an answer that is a JSON object, stay as they are."""
     if isinstance(content, str):
-        return _SHOWN.sub("", content)
+        whole = content.strip()
+        return content if whole[:1] == "{" and whole[-1:] == "}" else "".join(_uncited(content))
     if isinstance(content, list):
         return [
             {**part, "text": without_citations(part["text"])}
@@ -83,3 +90,21 @@ def without_citations(content: Any) -> Any:
             for part in content
         ]
     return content
+
+
+def _uncited(text: str) -> Iterator[str]:
+    """Yield a text in pieces: blocks of code, and what is between them without citations."""
+    at, opener = 0, ""
+    for fence in _FENCE.finditer(text):
+        run = fence["run"]
+        if not opener and not (run[0] == "`" and "`" in fence["rest"]):
+            yield _CODE_OR_SHOWN.sub(_keep_code, text[at : fence.start()])
+            at, opener = fence.start(), run
+        elif opener and run.startswith(opener) and not fence["rest"].strip():
+            yield text[at : fence.end()]
+            at, opener = fence.end(), ""
+    yield text[at:] if opener else _CODE_OR_SHOWN.sub(_keep_code, text[at:])
+
+
+def _keep_code(match: re.Match[str]) -> str:
+    return match["code"] or ""

@@ -94,7 +94,7 @@ class Sent:
 @dataclass(frozen=True, kw_only=True)
 class OpenAIChat:
     """`id`, `model` and `created` are those of every chunk; `public_url` is the server's
-    address."""
+    address. `is_json`: the client demands JSON, in which `[1]` is a list."""
 
     id: str
     model: str
@@ -103,12 +103,13 @@ class OpenAIChat:
     citations: CitationStyle = "numbers"
     events: bool = False
     usage: bool = False
+    is_json: bool = False
 
     def begin(self) -> Sent:
         return Sent()
 
     def step(self, state: Sent, event: Event, /) -> tuple[Sent, Sequence[ClientMessage]]:
-        if self.citations not in NUMBERED:
+        if self.citations not in NUMBERED or self.is_json:
             return self._step(state, event)
         written, events = literal.step(state.literal, event)
         return self._steps(replace(state, literal=written), events)

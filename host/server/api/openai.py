@@ -185,7 +185,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     )
     call.admit_stream()  # before the turn begins
     running = await begin(call.serving, start)
-    fold = _fold(call, wanted, running, settings)
+    fold = replace(_fold(call, wanted, running, settings), is_json=bool(contract.reply))
     headers |= turn_headers(call, running)
     if wanted.stream:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)

@@ -19,7 +19,7 @@ from groundhook.core.json_lines import line
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.chats import ENDED, ChatMessage, ChatOwner, StoredTurn
 from groundhook.core.types.contract import Contract
-from groundhook.core.types.events import Event, StreamStart
+from groundhook.core.types.events import Event, StreamStart, Text
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
@@ -117,7 +117,8 @@ async def create(call: Call) -> ASGIApp:
     in_chat = bool(asked.previous) or (stored and _is_one_question(asked))
     running = await (_begin_kept if in_chat else _begin_alone)(call, wanted, asked)
     echoed = _echoed(wanted, kept=in_chat or stored)
-    fold = _fold(call, running, wanted.model, running.created, echoed)
+    is_json = bool(asked.contract.reply)
+    fold = _fold(call, running, wanted.model, running.created, echoed, is_json=is_json)
     headers |= turn_headers(call, running)
     if wanted.stream:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
@@ -231,7 +232,9 @@ async def retrieve(call: Call) -> ASGIApp:
 
 
 def _kept_fold(call: Call, running: TurnLog, log: Sequence[Logged]) -> Responses:
-    return _fold(call, running, _assistant(log), _created(running), {})
+    text = "".join(each.event.delta for each in log if isinstance(each.event, Text)).strip()
+    is_json = text.startswith("{") and text.endswith("}")  # what was demanded is not kept
+    return _fold(call, running, _assistant(log), _created(running), {}, is_json=is_json)
 
 
 async def _response_so_far(call: Call, running: TurnLog) -> dict[str, Any]:
@@ -378,7 +381,13 @@ def _json(value: Any, headers: Mapping[str, str] | None = None) -> Response:
 
 
 def _fold(
-    call: Call, running: TurnLog, model: str, created: int, echoed: Mapping[str, Any]
+    call: Call,
+    running: TurnLog,
+    model: str,
+    created: int,
+    echoed: Mapping[str, Any],
+    *,
+    is_json: bool,
 ) -> Responses:
     style = call.caller.citations or call.serving.settings.openai.citations
     chat = OpenAIChat(
@@ -388,6 +397,7 @@ def _fold(
         public_url=call.public_url,
         citations=echoed.get("groundhook_citations") or style,
         usage=True,
+        is_json=is_json,
     )
     shown = {key: value for key, value in echoed.items() if key != "groundhook_citations"}
     return Responses(chat=chat, echoed=shown)
