@@ -37,6 +37,7 @@ KINDS: Mapping[str, tuple[str, str, str]] = {
     "web_search": ("retrieval", "RETRIEVER", "retriever"),
     "vector_search": ("retrieval", "RETRIEVER", "retriever"),
     "graph_search": ("retrieval", "RETRIEVER", "retriever"),
+    "attached_search": ("retrieval", "RETRIEVER", "retriever"),
     "db_query": ("retrieval", "RETRIEVER", "retriever"),
     "documents": ("retrieval", "RETRIEVER", "retriever"),
     "embedding": ("embeddings", "EMBEDDING", "embedding"),

@@ -82,10 +82,11 @@ def test_a_body_without_an_end_is_cut_off(served: Served) -> None:
 
     with served.client() as client:
         try:
-            status = client.post("/api/turns", content=endless(), headers=JSON).status_code
+            cut = client.post("/api/turns", content=endless(), headers=JSON)
         except httpx.WriteError:  # the connection was closed before the answer was read
-            status = 413
-        assert status == 413
+            pass
+        else:  # 400: a slow machine has not sent so much within the time for a body
+            assert cut.status_code == 413 or "longer than" in cut.json()["detail"]
         big = {**JSON, "content-length": str(2**30)}
         request = client.build_request("POST", "/api/turns", content=b"{", headers=big)
         with connected(served) as sock:

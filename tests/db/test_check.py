@@ -137,7 +137,7 @@ async def test_an_enum_type_of_a_database_can_be_searched(
 async def test_a_column_of_a_large_table_that_questions_look_values_up_in_wants_an_index(
     fresh_database: Fresh, spec: Callable[..., ModelSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "LARGE", 300)
+    monkeypatch.setattr(store, "LARGE", 600)
     names = ("subject", "code", "kind")
     columns = [
         {"name": "id", "type": "ID"},
@@ -145,14 +145,14 @@ async def test_a_column_of_a_large_table_that_questions_look_values_up_in_wants_
     ]
     rows = [
         {"id": n, "subject": f"Note {n}", "code": f"N-{n}", "kind": f"Kind {n % 9}"}
-        for n in range(1, 302)
+        for n in range(1, 602)
     ]
     large = spec(columns=columns, values=rows)
     url = await fresh_database()
     async with open_database(url, 20_000, {"note": large}) as database:
         await database.load()
         assert [each.column for each in await database.slow_columns()] == ["subject"]
-        monkeypatch.setattr(store, "LARGE", 301)
+        monkeypatch.setattr(store, "LARGE", 601)
         assert await database.slow_columns() == []
     # A column of few values is read as a whole as well, where the sample has not all rows.
     monkeypatch.setattr(store, "SAMPLE_ROWS", 301)

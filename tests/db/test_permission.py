@@ -160,8 +160,8 @@ async def test_an_open_model_answers_beside_one_that_is_not_permitted(
         both = Shop(database, "")
         found = await both.search("all memos", "note", "memo")
         assert {item.model for item in found.items} == {"memo"}
-        assert both.warnings[0][0] == "not_permitted"
         closed_one = await both.search("all notes", "note", "memo")
+        assert both.warnings[0][0] == "not_permitted"
         assert (closed_one.items, closed_one.account.unread) == ((), ("notes",))
         with pytest.raises(NotPermitted):
             await both.search("all notes", "note")
