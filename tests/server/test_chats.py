@@ -130,7 +130,8 @@ async def test_of_two_questions_at_once_one_is_taken(served: Served) -> None:
 
 def test_chats_are_rated_exported_put_aside_and_deleted(client: httpx.Client) -> None:
     chat = chat_of(client)
-    answer = ask(client, chat)["message_id"]
+    asked = ask(client, chat)
+    answer, turn = asked["message_id"], asked["turn_id"]
     assert client.get(f"/api/chats/{chat}").json()["messages"][1]["id"] == answer
     path = f"/api/messages/{answer}/feedback"
     assert client.put(path, json={"rating": 1, "comment": "Good"}).status_code == 204
@@ -147,6 +148,8 @@ def test_chats_are_rated_exported_put_aside_and_deleted(client: httpx.Client) ->
     assert chat in json.dumps(client.get("/api/chats?archived=1").json())
     assert client.delete(f"/api/chats/{chat}").status_code == 204
     assert client.get(f"/api/chats/{chat}").status_code == 404
+    assert client.get(f"/api/turns/{turn}/events").status_code == 404
+    assert client.get(f"/v1/responses/resp_{turn}").status_code == 404
 
 
 def test_a_chat_of_somebody_else_does_not_exist(client: httpx.Client, served: Served) -> None:

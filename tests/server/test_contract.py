@@ -76,6 +76,35 @@ def test_an_answer_that_stays_wrong_is_an_error_with_the_path(asking: Any) -> No
     assert wrong.value.code == "contract_broken"
 
 
+def test_what_is_not_checked_of_a_schema_is_named(asking: Any) -> None:
+    names = {"type": "string", "pattern": "^b$"}
+    schema = {"properties": {"a": names, "pattern": {"type": "string"}}, "type": "object"}
+    form: Any = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    with asking({"text": '{"a": "x"}', "times": 0}) as client:
+        raw = client.chat.completions.with_raw_response.create(
+            model="plain", messages=QUESTION, response_format=form
+        )
+        assert raw.headers["x-groundhook-ignored"] == "response_format: pattern"
+        raw = client.responses.with_raw_response.create(
+            model="plain",
+            input="all teas",
+            text={"format": {"type": "json_schema", "name": "a", "schema": schema}},
+        )
+        assert raw.headers["x-groundhook-ignored"] == "text.format: pattern"
+
+
+def test_a_response_without_a_demanded_call_is_an_error(asking: Any) -> None:
+    tool: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
+    with (
+        asking({"text": "It rains.", "times": 0}) as client,
+        pytest.raises(openai.UnprocessableEntityError) as wrong,
+    ):
+        client.responses.create(
+            model="plain", input="all teas", tools=[tool], tool_choice="required"
+        )
+    assert wrong.value.code == "contract_broken"
+
+
 def test_a_list_of_one_number_is_no_citation(asking: Any) -> None:
     answer = '{"ids": [1], "of": [[2]]}'
     form: Any = {"type": "json_object"}
@@ -224,6 +253,7 @@ def test_what_cannot_be_kept_is_refused_with_its_path(
     ("schema", "words"),
     [
         ({"$ref": "#"}, "refers to itself without end: '#'"),
+        ({"$ref": "#/$defs/nix"}, "refers to a part that it does not have: '#/$defs/nix'"),
         (
             {"properties": {"x": {"items": {"$ref": "#/properties/x/items"}}}},
             "json_schema.schema: refers to itself without end: '#/properties/x/items'",

@@ -182,6 +182,7 @@ async def change_chat(call: Call) -> Response:
 async def delete_chat(call: Call) -> Response:
     """Remove a chat with everything stored for it."""
     await call.serving.host.conversations.delete(_owner(call), _chat_id(call))
+    call.serving.turns.forget_chat(_chat_id(call))
     return Response(status_code=204)
 
 

@@ -138,6 +138,21 @@ async def _check_schema(schema: Any, path: str) -> None:
         raise WrongRequest(f"{path}: {problem}")
 
 
+async def unchecked_of(contract: Contract, path: str) -> list[str]:
+    """Return the keywords of the demanded schema that are not checked, as paths."""
+    if not isinstance(contract.reply, JsonReply):
+        return []
+    return [
+        f"{path}: {name}" for name in await to_thread.run_sync(_unchecked, contract.reply.schema)
+    ]
+
+
+def _unchecked(schema: Mapping[str, Any]) -> list[str]:
+    from groundhook.host.tools.mcp.arguments import unchecked_keywords
+
+    return unchecked_keywords(schema)
+
+
 def _problem_of(schema: Mapping[str, Any]) -> str:
     # Imported here since the library takes a tenth of a second to import.
     from groundhook.host.tools.mcp.arguments import schema_problem

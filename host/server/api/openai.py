@@ -23,7 +23,7 @@ from groundhook.host.config.tree import PACKAGES
 from groundhook.host.output.dialects.openai_chat import OpenAIChat, completion
 from groundhook.host.output.dialects.openwebui import Task, answer_task, task_named, task_of
 from groundhook.host.server import request_body
-from groundhook.host.server.api.contract import read_contract
+from groundhook.host.server.api.contract import read_contract, unchecked_of
 from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.meta import assistant_info
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
@@ -167,7 +167,8 @@ async def chat_completions(call: Call) -> ASGIApp:
     read = ReadConversation.of(
         wanted.messages, settings.openai.system, hears=hears, openwebui=_is_openwebui(call)
     )
-    ignored = [*(key.path for key in unknown), *read.ignored]
+    unchecked = await unchecked_of(contract, "response_format")
+    ignored = [*(key.path for key in unknown), *read.ignored, *unchecked]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
     if (task := _task(call, wanted)) is not None:

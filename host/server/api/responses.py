@@ -25,7 +25,7 @@ from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.output.dialects.responses import After, Responses
 from groundhook.host.server import request_body
-from groundhook.host.server.api.contract import read_contract
+from groundhook.host.server.api.contract import read_contract, unchecked_of
 from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.openai import (
     IGNORED,
@@ -110,7 +110,8 @@ async def create(call: Call) -> ASGIApp:
     wanted = wanted.model_copy(update={"model": named})
     offered_package(call, caller, named)
     asked, not_read = await _read(call, wanted)
-    ignored = [*(key.path for key in unknown), *not_read]
+    unchecked = await unchecked_of(asked.contract, "text.format")
+    ignored = [*(key.path for key in unknown), *not_read, *unchecked]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     call.admit_stream()  # before the turn begins
     stored = wanted.store is not False and _keeps(call)
@@ -366,9 +367,10 @@ async def _whole(
 ) -> Response:
     *before, last = await folded(fold, call.audience(), running.log)
     whole = last.data["response"]
-    if whole["status"] != "failed" or whole["output"]:
+    error: Mapping[str, Any] = next((piece.data for piece in before if piece.event == "error"), {})
+    broken = error.get("code") == "contract_broken"  # what came is not what was demanded
+    if whole["status"] != "failed" or (whole["output"] and not broken):
         return _json(whole, headers)
-    error = next(piece.data for piece in before if piece.event == "error")
     body = {key: error[key] for key in ("message", "param", "code")}
     # One turn only: SDKs would try a failed one twice more.
     headers = {**headers, "x-should-retry": "false"}

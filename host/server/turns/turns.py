@@ -18,6 +18,7 @@ import anyio
 import anyio.abc
 
 from groundhook.core.server_settings import StreamSettings
+from groundhook.core.types.events import StreamStart
 from groundhook.host.app.host import Host
 from groundhook.host.server.turns.running import ServerTurn, StartTurn, TurnParameters
 
@@ -89,6 +90,13 @@ class ServerTurns:
     def get(self, turn_id: str) -> ServerTurn | None:
         """Return a turn that is under way or ended a moment ago."""
         return self._turns.get(turn_id)
+
+    def forget_chat(self, chat_id: str) -> None:
+        """Forget the turns of a chat that are over: the chat was deleted."""
+        for turn_id, running in list(self._turns.items()):
+            start = running.log[0].event if running.over and running.log else None
+            if isinstance(start, StreamStart) and start.chat_id == chat_id:
+                del self._turns[turn_id]
 
     def on_last_reader_gone(self, running: ServerTurn) -> None:
         """Stop a turn whose last reader has left, at once or after a while."""

@@ -94,8 +94,23 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
         ref = part.get("$ref")
         if isinstance(ref, str) and ref.partition("#")[0] not in {"", *known}:
             return f"refers to another document, which is not read: {ref[:MAX_PROBLEM_CHARS]!r}"
+        if isinstance(ref, str) and ref[:2] == "#/" and not known and _target(schema, ref) is None:
+            return f"refers to a part that it does not have: {ref[:MAX_PROBLEM_CHARS]!r}"
     endless = _endless_reference(schema)  # also in a part that the empty object does not reach
     return _without_end(endless) if endless else ""
+
+
+def unchecked_keywords(schema: Mapping[str, Any]) -> list[str]:
+    """Return the keywords of a schema that are not checked, each once."""
+    parts = list(_objects(schema))
+    # A property may have such a name, too: its schema is an object, but a pattern is a text.
+    return [
+        name
+        for name in _SKIPPED
+        if any(
+            name in part and (name != "pattern" or isinstance(part[name], str)) for part in parts
+        )
+    ]
 
 
 def _without_end(reference: str) -> str:
