@@ -61,8 +61,9 @@ DESCRIPTIONS = {
 
 ASKING = (
     "`ask` puts a question to an assistant, which searches the sources here and answers. [1], [2] …"
-    " in its answer are citations that were checked; the links behind it are those sources, with"
-    " the same numbers. Repeat a claim with its source, by title and address. When `grounded` is"
+    " in its text are citations that were checked; the links behind it are those sources, with the"
+    " same numbers. In `structuredContent` the markers in `citations` are, and numbers are not."
+    " Repeat a claim with its source, by title and address. When `grounded` is"
     " not true the answer cites no source: say so."
 )
 READING = (
