@@ -21,7 +21,6 @@ from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import EmbeddingSpec
 
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
-_MARKS = "?？؟!！.。… \t\n"
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)  # of a table
 _BAR = re.compile(r"(?<!\\)\|")
 
@@ -81,9 +80,7 @@ class BatchQueryEmbedder(Protocol):
 
 
 async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
-    """Return a vector for each question, together where the embedder can. Raises its errors. Marks
-    around it are not embedded: with and without them a question finds the same, equally surely."""
-    texts = [text.rstrip(_MARKS).lstrip("¿¡ ") or text for text in texts]
+    """Return a vector for each question, together where the embedder can. Raises its errors."""
     if len(texts) > 1 and isinstance(embedder, BatchQueryEmbedder):
         return await embedder.embed_queries(texts)
     return [await embedder.embed_query(text) for text in texts]

@@ -24,7 +24,6 @@ from groundhook.core.types.collection_spec import (
 from groundhook.handlers.kb.embed import (
     HashEmbedder,
     TokenCounter,
-    embed_questions,
     embedding_tokens,
     least_cosine,
     without_markup,
@@ -34,14 +33,6 @@ from groundhook.handlers.kb.embedders.e5.engine import E5Engine, load_engine
 from tests.kb.conftest import Opens, Writes, providers, search, spec
 
 EMBEDDERS = ["builtin", "hash"]
-
-
-@pytest.mark.parametrize("name", EMBEDDERS)
-async def test_a_question_is_embedded_alike_with_and_without_its_mark(name: str) -> None:
-    alike = ["What is a hook", "What is a hook?", "What is a hook ?!", "¿What is a hook？", "?"]
-    *same, mark = await embed_questions(embedder(name), alike)
-    assert all(each == same[0] for each in same)
-    assert mark != same[0]
 
 
 def embedder(name: str) -> Embedder:
