@@ -52,13 +52,14 @@ export class Workbench {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       // Enter in a field presses the first button, which changes the trial.
-      if (event.submitter !== this.run) void this.#change();
+      if (event.submitter !== this.run) this.changing = this.#change();
       else if (this.stop) this.stop.abort();
       else void this.#run();
     });
     this.questions.addEventListener("input", () => (this.rows = null));
     /** @type {AbortController | null} */
     this.stop = null;
+    this.changing = Promise.resolve(); // what a run waits for
     place.replaceChildren(h("div", { class: "view workbench", lang: "en", dir: "ltr" }, form, this.results));
     void this.#settings();
     this.questions.focus();
@@ -97,7 +98,6 @@ export class Workbench {
   /** Set a value in the trial by its dotted key, if the server takes it. */
   async #change() {
     if (this.key.value.trim() && !this.value.value) return this.value.focus();
-    this.run.disabled = !this.stop;
     try {
       const trial = this.#written();
       const steps = this.key.value.trim().split(".");
@@ -115,7 +115,6 @@ export class Workbench {
     } catch (error) {
       this.#report(error);
     }
-    this.run.disabled = false;
   }
 
   async #load() {
@@ -149,6 +148,8 @@ export class Workbench {
   }
 
   async #run() {
+    await this.changing;
+    if (this.stop) return; // pressed twice meanwhile
     const asked = this.#asked();
     if (!asked.length) return this.#report(new Error("Write a question first."));
     this.stop = new AbortController();
