@@ -274,7 +274,6 @@ def test_a_schema_without_end_is_said_to_have_none_at_any_depth_of_the_stack(key
             "",
         ),
         ({"items": {"allOf": [{"$ref": "#/items/allOf/0"}]}}, "#/items/allOf/0"),
-        ({"items": {"$ref": "#/items/allOf/7"}}, ""),
     ],
 )
 def test_a_schema_without_end_is_found_where_no_value_has_led(
@@ -289,6 +288,7 @@ def test_a_large_schema_of_references_is_looked_through_in_linear_time() -> None
     many: dict[str, Any] = {
         f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(200)
     }
+    many["d200"] = {}
     assert schema_problem({"items": {"$ref": "#/$defs/d0"}, "$defs": many}) == ""
     many["d200"] = {"$ref": "#/$defs/d0"}
     endless = schema_problem({"items": {"$ref": "#/$defs/d0"}, "$defs": many})
