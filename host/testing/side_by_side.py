@@ -16,7 +16,7 @@ from groundhook.host.testing.answer import TurnRequests
 from groundhook.host.testing.frozen_web import with_frozen_web
 from groundhook.host.testing.stage import WatchedModel
 
-Told = Callable[[str], Awaitable[None]]
+OnText = Callable[[str], Awaitable[None]]
 
 
 @dataclass
@@ -55,9 +55,11 @@ class SideBySide:
         frozen = replace(host, runtime=with_frozen_web(host.runtime))
         return SideBySide(host=frozen, assistant=assistant, identity=identity, trial=trial)
 
-    async def ask(self, messages: Sequence[Message], column: int, told: Told | None = None) -> Side:
+    async def ask(
+        self, messages: Sequence[Message], column: int, on_text: OnText | None = None
+    ) -> Side:
         """Return what the files (column 0) or the trial (1) make of a conversation. Errors are
-        events. `told` is called with each piece of the answer as it comes."""
+        events. `on_text` is called with each piece of the answer as it comes."""
         side, requests = Side(), TurnRequests()
         runtime = self.host.runtime
 
@@ -75,8 +77,8 @@ class SideBySide:
             async with turn as events:
                 async for event in events:
                     side.events.append(event)
-                    if told is not None and isinstance(event, Text):
-                        await told(event.delta)
+                    if on_text is not None and isinstance(event, Text):
+                        await on_text(event.delta)
         except HostError as exc:
             failed = Failed(code=exc.code, message=exc.message, hint=exc.hint)
             side.events += [StreamStart(assistant_id=self.assistant), failed]

@@ -43,10 +43,10 @@ def lacks_figure(question: str, spoken: str, passage: str) -> bool:
         pattern.match(question[:_LONGEST]) for pattern in _patterns(spoken, "asks figure")
     ):
         return False
-    told = _HEADING.sub("", passage).lower()
-    if any(map(str.isdigit, told)):
+    body = _HEADING.sub("", passage).lower()
+    if any(map(str.isdigit, body)):
         return False
-    return known.words("numbers", "figures").isdisjoint(_WORD.findall(told))
+    return known.words("numbers", "figures").isdisjoint(_WORD.findall(body))
 
 
 @lru_cache(maxsize=64)

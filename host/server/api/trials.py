@@ -35,7 +35,7 @@ from groundhook.host.testing.evaluation.evaluator import prices_of
 from groundhook.host.testing.evaluation.scoring import Outcome, Turn, outcome_of
 from groundhook.host.testing.evaluation.suite import EvaluationRow, append_row, line_of
 from groundhook.host.testing.moves import moves
-from groundhook.host.testing.side_by_side import Side, SideBySide, Told
+from groundhook.host.testing.side_by_side import OnText, Side, SideBySide
 
 MOST_QUESTIONS = 50
 COLUMNS = ("files", "trial")
@@ -57,7 +57,7 @@ class TrialRequest(Value):
         " none: the diff alone",
     )
     stream: bool = Field(
-        default=False, description="Whether each piece of an answer is told as it comes"
+        default=False, description="Whether each piece of an answer is sent as it comes"
     )
 
 
@@ -151,12 +151,12 @@ class _Run:
     ) -> None:
         messages = [*row.messages, Message(role="user", content=row.question)]
 
-        async def told(delta: str) -> None:
+        async def on_text(delta: str) -> None:
             piece = {"question": number, "column": column, "delta": delta}
             await send({"type": "text", **piece})
 
         side = sides[column] = await self._admitted(
-            messages, column, send, told if self.stream else None
+            messages, column, send, on_text if self.stream else None
         )
         outcome = outcome_of(Turn(number, column, 0), row, side.events, self.prices)
         outcomes[column].append(outcome)
@@ -164,14 +164,14 @@ class _Run:
         await send({"type": "answer", "question": number, "column": column, **shown})
 
     async def _admitted(
-        self, messages: Sequence[Message], column: int, send: _Send, told: Told | None
+        self, messages: Sequence[Message], column: int, send: _Send, on_text: OnText | None
     ) -> Side:
         """Return a side within the limits of turns, waiting for the next one if need be."""
         serving, caller = self.call.serving, self.call.caller
         while True:
             try:
                 async with serving.admitted(caller):
-                    return await self.asked.ask(messages, column, told)
+                    return await self.asked.ask(messages, column, on_text)
             except Refused as exc:
                 if exc.code != "rate_limited":
                     raise
