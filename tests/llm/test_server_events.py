@@ -36,14 +36,14 @@ async def _read(decoder: Any, pieces: Sequence[bytes]) -> list[tuple[str | None,
 @pytest.mark.parametrize("sdk", [anthropic._streaming, openai._streaming])
 @settings(max_examples=30)
 @given(lines=st.lists(st.tuples(LINES, ENDS), max_size=12), cuts=st.lists(st.integers(0, 99)))
-def test_events_are_those_that_the_sdks_read_wherever_their_bytes_are_cut(
+async def test_events_are_those_that_the_sdks_read_wherever_their_bytes_are_cut(
     sdk: Any, lines: list[tuple[str, str]], cuts: list[int]
 ) -> None:
     whole = "".join(line + end for line, end in [*lines, ("", "\n\n")]).encode()
     places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
     pieces = [whole[start:end] for start, end in pairwise(places)]
-    wanted = anyio.run(_read, sdk.SSEDecoder(), [whole])
-    assert anyio.run(_read, EventDecoder(), pieces) == wanted
+    wanted = await _read(sdk.SSEDecoder(), [whole])
+    assert await _read(EventDecoder(), pieces) == wanted
 
 
 async def test_an_event_of_many_lines_is_one_text() -> None:
