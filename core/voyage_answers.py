@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from groundhook.core.error_bodies import MOST_BYTES
 from groundhook.core.json_text import count_values
 
 
@@ -30,6 +31,9 @@ async def bounded_answers(most_bytes: int, most_values: int) -> AsyncIterator[No
                 body = bytearray()
                 async for piece in self.content.iter_any():
                     body += piece
+                    if self.status >= 300 and len(body) >= MOST_BYTES:
+                        self.close()
+                        break
                     if len(body) > most_bytes:
                         self.close()
                         raise AnswerTooLarge(f"more than {most_bytes // 1024} kB")

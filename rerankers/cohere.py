@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from groundhook.core.error_bodies import UNCOMPRESSED, shorten_error
 from groundhook.core.errors import RerankError
 from groundhook.core.extras import extra
 from groundhook.core.json_text import count_values
@@ -67,14 +68,14 @@ class Cohere:
         class Bounded(httpx.AsyncHTTPTransport):
             async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
                 response = await super().handle_async_request(request)
+                await shorten_error(response)
                 try:
                     body = await _read_bounded(response)
                 finally:
                     await response.aclose()
                 return httpx.Response(response.status_code, headers=response.headers, content=body)
 
-        # Without compression, so that the bound on the bytes received is one on the answer.
-        http = httpx.AsyncClient(transport=Bounded(), headers={"accept-encoding": "identity"})
+        http = httpx.AsyncClient(transport=Bounded(), headers=UNCOMPRESSED)
         self._access.closing(http.aclose)
         client: AsyncClientV2 = make(
             api_key=self._access.key,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from groundhook.core.error_bodies import UNCOMPRESSED, shorten_error
 from groundhook.core.errors import RerankError
 from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.retry_after import retry_after_s
@@ -68,8 +69,9 @@ class RerankEndpoint:
     def _open_client(self) -> httpx2.AsyncClient:
         import httpx2  # here because the import takes 0.16 s
 
+        key = {"authorization": f"Bearer {self._access.key}"} if self._access.key else {}
         client = httpx2.AsyncClient(
-            headers={"authorization": f"Bearer {self._access.key}"} if self._access.key else {}
+            headers={**UNCOMPRESSED, **key}, event_hooks={"response": [shorten_error]}
         )
         self._access.closing(client.aclose)
         return client

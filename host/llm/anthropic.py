@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from groundhook.core.concealed import shortened
+from groundhook.core.error_bodies import UNCOMPRESSED, shorten_error
 from groundhook.core.errors import (
     HostError,
     ModelError,
@@ -244,7 +245,10 @@ class AnthropicConnector:
             base_url=options.host or ANTHROPIC,
             timeout=httpx2.Timeout(options.timeout, read=None, pool=None),
             max_retries=0,
-            default_headers=dict(options.headers),
+            default_headers={**UNCOMPRESSED, **options.headers},
+            http_client=anthropic.DefaultAsyncHttpxClient(
+                event_hooks={"response": [shorten_error]}
+            ),
         )
 
     @property

@@ -17,6 +17,7 @@ import anyio
 from pydantic import ValidationError
 
 from groundhook.core.concealed import shortened
+from groundhook.core.error_bodies import UNCOMPRESSED, Shorten, shorten, shorten_error
 from groundhook.core.errors import (
     HostError,
     ModelError,
@@ -26,7 +27,7 @@ from groundhook.core.errors import (
     ModelUnreachable,
 )
 from groundhook.core.extras import extra, import_aside
-from groundhook.core.json_text import NotJson
+from groundhook.core.json_text import NotJson, read_json
 from groundhook.core.ports import Delta, ModelCall, TextDelta
 from groundhook.core.trace import span
 from groundhook.core.types.base import dotted, validation_problems
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 COUNTING = 1.0  # seconds that an endpoint gets to send the token count after its last token
 WINDOW_S = 2.0  # longest wait for what the endpoint reports about its model
 WINDOW_AGAIN_S = 600.0  # between two requests: the server may have been restarted
+MOST_REPORTED = 2 << 20  # bytes; the longest lists of models have a third
 NO_KEY = "none"  # sent to endpoints that require none; the SDK does not accept an empty key
 
 # Words in a refusal that show which option the endpoint does not accept.
@@ -83,7 +85,7 @@ class OpenAIConnector:
         with span("window", self._name) as node:
             try:
                 await import_aside("openai")
-                async with self._client() as client:
+                async with self._client(partial(shorten, most=MOST_REPORTED)) as client:
                     with anyio.move_on_after(WINDOW_S):
                         self._window = await self._reported_window(client)
                         node.data["context_tokens"] = self._window
@@ -96,10 +98,14 @@ class OpenAIConnector:
 
     async def _reported_window(self, client: AsyncOpenAI) -> int:
         async def fetch(url: str, body: Mapping[str, Any] | None) -> Any:
+            import httpx2
+
             with _translate_errors(self._name, self._spec, begun=False):
                 if body is None:
-                    return await client.get(url, cast_to=object)
-                return await client.post(url, body=body, cast_to=object)
+                    answer = await client.get(url, cast_to=httpx2.Response)
+                else:
+                    answer = await client.post(url, body=body, cast_to=httpx2.Response)
+                return read_json(answer.content)
 
         return await reported_window(fetch, self._spec.options.host, self._spec.options.model)
 
@@ -180,7 +186,7 @@ class OpenAIConnector:
                 self._refused |= omitted
                 return stream
 
-    def _client(self) -> AsyncOpenAI:
+    def _client(self, hook: Shorten = shorten_error) -> AsyncOpenAI:
         import httpx2
 
         with extra("openai", f"connector {self._name!r}", ModelNotConfigured):
@@ -196,8 +202,10 @@ class OpenAIConnector:
             # appear in the trace.
             timeout=httpx2.Timeout(options.timeout, read=None, pool=None),
             max_retries=0,
-            default_headers=dict(options.headers),
-            http_client=openai.DefaultAsyncHttpxClient(verify=self._tls),
+            default_headers={**UNCOMPRESSED, **options.headers},
+            http_client=openai.DefaultAsyncHttpxClient(
+                verify=self._tls, event_hooks={"response": [hook]}
+            ),
         )
 
     def _check(self) -> None:

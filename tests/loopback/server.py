@@ -84,25 +84,35 @@ class Sse:
 
 
 @dataclass(frozen=True)
+class Flood:
+    """An answer of `size` bytes, as many as the client takes."""
+
+    status: int = 200
+    size: int = 500_000_000
+
+
+@dataclass(frozen=True)
 class Reads:
     """An answer that depends on the request."""
 
     answer: Callable[[Received], Fixed]
 
 
-Fixed = Reply | Trickle | Hang | Cut | Sse
+Fixed = Reply | Trickle | Flood | Hang | Cut | Sse
 Answer = Fixed | Reads
 
 
 @dataclass
 class Received:
-    """A request as it arrived. `left` is set when the client has closed the connection."""
+    """A request as it arrived. `left` is set when the client has closed the connection; `flooded`:
+    bytes of a `Flood` that went out."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
     left: threading.Event = field(default_factory=threading.Event)
+    flooded: int = 0
 
     @property
     def json(self) -> Any:
@@ -167,15 +177,20 @@ class Loopback:
         self.requests.append(received)
         try:
             answer = self.answer(received)
-            return await self._send(
-                answer.answer(received) if isinstance(answer, Reads) else answer, reader, writer
-            )
+            fixed = answer.answer(received) if isinstance(answer, Reads) else answer
+            if isinstance(fixed, Flood):
+                await _flood(fixed, received, writer)
+                return False
+            return await self._send(fixed, reader, writer)
         finally:
-            if reader.at_eof() or reader.exception() is not None:
+            if isinstance(answer, Flood) or reader.at_eof() or reader.exception() is not None:
                 received.left.set()
 
     async def _send(
-        self, answer: Fixed, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        answer: Reply | Trickle | Hang | Cut | Sse,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> bool:
         match answer:
             case Reply():
@@ -286,6 +301,15 @@ def _head(status: int, content_type: str, headers: Mapping[str, str], length: in
     ]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode()
+
+
+async def _flood(answer: Flood, received: Received, writer: asyncio.StreamWriter) -> None:
+    writer.write(_head(answer.status, "application/json", {}, answer.size))
+    piece = b" " * 65536
+    while received.flooded < answer.size:
+        writer.write(piece)
+        await writer.drain()
+        received.flooded += len(piece)
 
 
 def _text(event: Mapping[str, Any] | str) -> str:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from groundhook.core.error_bodies import UNCOMPRESSED, shorten_error
 from groundhook.core.json_text import NotJson, count_values, read_json
 from groundhook.core.retry_after import retry_after_s
 from groundhook.handlers.kb.embedders.service import (
@@ -108,10 +109,12 @@ class EmbeddingEndpoint:
         if self._client is None:
             import httpx2  # takes 0.16 s: not before it is needed
 
-            headers = {"content-type": "application/json", **self._access.headers}
+            headers = {"content-type": "application/json", **UNCOMPRESSED, **self._access.headers}
             if self._access.key:
                 headers["authorization"] = f"Bearer {self._access.key}"
-            self._client = httpx2.AsyncClient(headers=headers)
+            self._client = httpx2.AsyncClient(
+                headers=headers, event_hooks={"response": [shorten_error]}
+            )
         return self._client
 
 

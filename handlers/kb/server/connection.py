@@ -28,6 +28,7 @@ from qdrant_client.common.client_exceptions import QdrantException, ResourceExha
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from groundhook.core.app_settings import QdrantSettings
+from groundhook.core.error_bodies import shorten_error
 from groundhook.core.errors import ConfigError, HostError, StorageError
 
 _Answer = TypeVar("_Answer")
@@ -272,7 +273,8 @@ def _detail(exc: Any) -> str:
 
 
 def _client(settings: QdrantSettings, *, grpc: bool) -> AsyncQdrantClient:
-    options: dict[str, Any] = {"limits": _CONNECTIONS, "trust_env": False}
+    hooks = {"response": [shorten_error]}
+    options: dict[str, Any] = {"limits": _CONNECTIONS, "trust_env": False, "event_hooks": hooks}
     channel: dict[str, Any] = dict(_CHANNEL)
     headers: dict[str, str] = {}
     if settings.ca_file:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from groundhook.core.error_bodies import MOST_BYTES
 from groundhook.core.errors import SourceNotConfigured
 from groundhook.core.extras import extra, import_aside
 from groundhook.core.types.web_providers import WebAccess
@@ -56,6 +57,8 @@ class ProviderClient:
             ) as response:
                 async for chunk in response.content.iter_chunked(CHUNK):
                     body += chunk
+                    if response.status >= 300 and len(body) >= MOST_BYTES:
+                        break
                     if len(body) > MAX_BYTES:
                         raise too_large_error(self._provider, MAX_BYTES)
         headers = {name.lower(): value for name, value in response.headers.items()}

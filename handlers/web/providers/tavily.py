@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from groundhook.core.error_bodies import UNCOMPRESSED, shorten_error
 from groundhook.core.errors import SourceNotConfigured
 from groundhook.core.extras import extra
 from groundhook.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
@@ -65,10 +66,9 @@ class Tavily:
                 import httpx
                 from tavily import AsyncTavilyClient
 
-            # Uncompressed, so that the size limit on the bytes received limits the body.
-            headers = {"accept-encoding": "identity"}
+            hooks = {"response": [shorten_error, self._check]}
             http = httpx.AsyncClient(
-                base_url=self._access.host, headers=headers, event_hooks={"response": [self._check]}
+                base_url=self._access.host, headers=UNCOMPRESSED, event_hooks=hooks
             )
             self._access.closing(http.aclose)
             self._client = AsyncTavilyClient(api_key=self._access.key, client=http)
