@@ -243,8 +243,8 @@ def _figure_texts(row: Record, dsl: QueryDSL, teller: Teller) -> list[str]:
 def _format_group(group: Group, value: Any, schema: Schema, teller: Teller) -> str:
     of = None if isinstance(group, DateBucket) else teller.field(schema, group)
     if isinstance(group, DateBucket) and group.by == "weekday" and value is not None:
-        return teller.say.weekdays[value - 1]
-    return written(value, of) or teller.say.nothing
+        return teller.words.file.days_of_week[value - 1]
+    return written(value, of) or teller.say["nothing"]
 
 
 def _round(value: Any) -> Any:
@@ -253,7 +253,7 @@ def _round(value: Any) -> Any:
 
 def _format_figure(value: Any, one: Aggregate, schema: Schema, teller: Teller) -> str:
     of = teller.field(schema, one.field) if one.function != "count" else None
-    return written(_round(value), of, average=one.function == "avg") or teller.say.nothing
+    return written(_round(value), of, average=one.function == "avg") or teller.say["nothing"]
 
 
 def exact_rows(

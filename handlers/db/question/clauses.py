@@ -49,10 +49,6 @@ class Clause:
     yearless: bool = False
     list_only: bool = False
 
-    @property
-    def conditions(self) -> bool:
-        return bool(self.wheres)
-
 
 _Rule = Callable[["Here", int], Iterable[Clause]]
 
@@ -66,6 +62,7 @@ class Here:
     scope: QuestionScope
     many: bool = False
     _kept: dict[Any, Any] = field(default_factory=dict)
+    _within: dict[str, Here] = field(default_factory=dict)
 
     @cached_property
     def values(self) -> NamedValues:
@@ -80,6 +77,13 @@ class Here:
         not see."""
         related = self.scope.related.get(relation)
         return related.titles if related else []
+
+    def within(self, relation: str) -> Here:
+        """Return the same question for the records of a relation."""
+        if relation not in self._within:
+            many = self.scope.schema.relations[relation].many
+            self._within[relation] = Here(self.question, self.scope.related[relation], many)
+        return self._within[relation]
 
     def once(self, rule: _Rule, i: int) -> Sequence[Clause]:
         """Return the clauses of a rule at a position, which are computed once."""

@@ -12,6 +12,7 @@ from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.query.dsl import conditions as flat
 from groundhook.handlers.db.question.clauses import Clause, Here, negated
 from groundhook.handlers.db.question.numbers import number_conditions
+from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.scope import NUMBERS, TIMES, QuestionScope
 from groundhook.handlers.db.question.times import spans, time_conditions
 from groundhook.handlers.db.question.values import FoundValue, lists_of
@@ -46,15 +47,14 @@ def _simple(here: Here, i: int) -> Iterator[Clause]:
 
 def _values(here: Here, i: int) -> Iterator[Clause]:
     """Values without their field's name: "pending", "Thai or French", "Nancy Edwards"."""
-    for found in here.values.at.get(i, ()):
-        if not found.free or here.within_name(i, found.end) or _is_name(here, i, found.end):
+    for found in here.free_values(i):
+        if _is_name(here, i, found.end):
             continue
         if here.scope.is_title(found.field):
             yield from _record_names(here, found)
         elif here.scope.repeats(found.field) and not found.field.long:
             for end, where in listed(here, found):
-                yield Clause("p", end, (where,))
-                for stop in _noun_of(here, end, found.field):  # "Thai cuisine"
+                for stop in (end, *_noun_of(here, end, found.field)):  # "Thai cuisine"
                     yield Clause("p", stop, (where,))
 
 
@@ -143,25 +143,23 @@ def _has_element(one: Field, element: str, elements: set[str]) -> Where:
 
 def _after_preposition(here: Here, i: int) -> Iterator[Clause]:
     """ "from Berlin", "by Lucia Ferrante", "in German": the preposition says which field."""
-    question = here.question
+    for at, kinds in after_prepositions(here.question, i):
+        for value in _fitting_values(here, at, kinds):
+            for end, where in listed(here, value):
+                for stop in (end, *_noun_of(here, end, value.field)):
+                    yield Clause("c", stop, (where,))
+
+
+def after_prepositions(question: TokenizedQuestion, i: int) -> Iterator[tuple[int, set[str]]]:
+    """Yield the positions behind a preposition and an article, with the kinds of fields that it may
+    lead; "" of "of"."""
     for start in question.past(i, "place_verbs", "made_verbs"):
         kinds: dict[int, set[str]] = {}
-        for end, kind in question.all(start, "prepositions"):
-            kinds.setdefault(end, set()).add(kind)
-        for end, _ in question.all(start, "of"):
-            kinds.setdefault(end, set()).add("")
+        led = [*question.all(start, "prepositions"), *question.all(start, "of")]
+        for end, kind in led:
+            kinds.setdefault(end, set()).add(kind or "")
         for end, fitting in kinds.items():
-            for at in question.past(end, "articles"):
-                for value in _fitting_values(here, at, fitting):
-                    yield from _with_list(here, value)
-
-
-def _with_list(here: Here, value: FoundValue) -> Iterator[Clause]:
-    """Yield the condition on a value, on those that are listed with it, and with its field's name
-    behind it."""
-    for end, where in listed(here, value):
-        yield Clause("c", end, (where,))
-        yield from (Clause("c", stop, (where,)) for stop in _noun_of(here, end, value.field))
+            yield from ((at, fitting) for at in question.past(end, "articles"))
 
 
 def _fitting_values(here: Here, i: int, kinds: set[str]) -> list[FoundValue]:
@@ -288,19 +286,13 @@ def _patterns(here: Here, i: int) -> Iterator[Clause]:
     question = here.question
     for start in question.past(i, "relatives", "having"):
         for end, one in here.fields_at(start, "text"):
-            if "." in one.name:
-                continue
-            for stop, _ in question.all(end, "starts_with"):
-                if stop < len(question):
-                    text = question.tokens[stop].text
-                    yield Clause(
-                        "c", stop + 1, (Where(field=one.name, op="like", value=f"{text}%"),)
-                    )
-            for stop, _ in question.all(end, "contains"):
-                if stop < len(question) and question.tokens[stop].kind == "quoted":
-                    text = question.tokens[stop].text
-                    where = Where(field=one.name, op="like", value=f"%{text}%")
-                    yield Clause("c", stop + 1, (where,), list_only=True)
+            said = [(stop, "") for stop, _ in question.all(end, "starts_with")]
+            said += [(stop, "%") for stop, _ in question.all(end, "contains")]
+            for stop, before in said if "." not in one.name else ():
+                for token in question.tokens[stop : stop + 1]:
+                    if not before or token.kind == "quoted":
+                        where = Where(field=one.name, op="like", value=f"{before}{token.text}%")
+                        yield Clause("c", stop + 1, (where,), list_only=bool(before))
     for stop, _ in question.all(i, "called"):
         for found in here.values.at.get(stop, ()):
             if here.scope.is_title(found.field):

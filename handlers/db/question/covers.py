@@ -18,15 +18,11 @@ SKIPPED, SKIPPED_NAME, CLAUSE = 1.0, 2.0, 0.01
 
 def clauses_at(here: Here, i: int) -> Sequence[Clause]:
     """Return all clauses that begin at a position, the longest first."""
-    found = [*here.once(conditions, i), *here.once(related, i), *here.once(_parts, i)]
+    found = [*here.once(conditions, i), *here.once(related, i), *here.once(parts, i)]
     found = [
         clause for clause in found if clause.end > i and (clause.wheres or clause.kind not in "cz")
     ]
     return sorted(dict.fromkeys(found), key=lambda clause: -clause.end)
-
-
-def _parts(here: Here, i: int) -> Sequence[Clause]:
-    return list(parts(here, i))
 
 
 def covers(here: Here) -> Iterator[tuple[Clause, ...]]:

@@ -17,22 +17,11 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 @dataclass(frozen=True)
 class TimeSpan:
     """From `start` (included) to `end` (not included), both with the time zone of `now`.
-    `yearless`: the question named no year, and the latest span that has begun is used; `weekday`:
-    it named the day of a week alone, and the latest one is used. `season`: its months are those of
-    a season in the north."""
+    `yearless`: the question named no year, and the latest span that has begun is used."""
 
     start: datetime
     end: datetime
     yearless: bool = False
-    weekday: bool = False
-    season: bool = False
-
-    @property
-    def note(self) -> str:
-        """How the words for it were read, if that is not clear."""
-        last = self.end - timedelta(days=1)
-        read = f"the season was read as {self.start:%Y-%m} to {last:%Y-%m}"
-        return read if self.season else ""
 
 
 def is_year(number: float, first: int = FIRST_YEAR) -> bool:

@@ -16,6 +16,7 @@ from groundhook.core.types.query_language import (
 )
 from groundhook.handlers.db.query.dsl import QueryDSL, conditions
 from groundhook.handlers.db.question.clauses import Clause, Here
+from groundhook.handlers.db.question.scope import TIMES
 
 _PRE = "(?:a|p|s|t|z|pk(?=[ap]))*"  # "the three cheapest red", "tomorrow's"
 _NOUN = f"{_PRE}[nm]"
@@ -132,14 +133,12 @@ class _Query:
                 return self._figures([Aggregate(function="count")]) if strong else None
             case "figure":
                 return self._figures([_aggregate(clause) for clause in self._of("g")])
-            case "fields" | "field behind":
-                return self._fields()
+            case "fields" | "field behind" | "when":
+                return self._fields(only_times=form == "when")
             case "kept groups":
                 return self._kept_groups()
-            case "when":
-                return self._when()
             case _:
-                return self._ranking(form)
+                return self._ranking()
 
     def _list(self, *, named: bool, select: tuple[str, ...] = ()) -> QueryReading | None:
         """Return the query of a list of records."""
@@ -230,17 +229,13 @@ class _Query:
         }
         return self._reading(content, ())
 
-    def _fields(self) -> QueryReading | None:
+    def _fields(self, *, only_times: bool) -> QueryReading | None:
         asked = [one for clause in self._of("q", "Q") for one in clause.fields]
+        if only_times and not (asked and all(one.kind in TIMES for one in asked)):
+            return None
         return self._list(named=bool(self._of("n", "m")), select=tuple(one.name for one in asked))
 
-    def _when(self) -> QueryReading | None:
-        asked = [one for clause in self._of("q") for one in clause.fields]
-        if not asked or any(one.kind not in ("date", "moment") for one in asked):
-            return None
-        return self._list(named=False, select=tuple(one.name for one in asked))
-
-    def _ranking(self, form: str) -> QueryReading | None:
+    def _ranking(self) -> QueryReading | None:
         """ "which city has the most customers", "top 5 brands by revenue"."""
         [asked], tops, most = self._of("q")[:1], self._of("t"), self._of("M")
         figures = [_aggregate(clause) for clause in self._of("g")] or [Aggregate(function="count")]
@@ -256,8 +251,7 @@ class _Query:
             "orders": [Order(field=figures[0].called, order=direction)],
             "limit": limit,
         }
-        named = bool(self._of("n"))
-        return self._reading(content, (), presumes=True, named=named) if form else None
+        return self._reading(content, (), presumes=True, named=bool(self._of("n")))
 
     def _reading(
         self,

@@ -1,4 +1,4 @@
-"""The keys of a language's file, `<language>.toml`, and the words under each.
+"""A language's file, `<language>.toml`, and the words under its keys, which `en.toml` explains.
 
 A word is called like its key: the phrases under `comparisons_of.money."<"` are words of the kind
 `comparisons_of` with the value `("<", "money")`, the keys on the way to them, the innermost first.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, ConfigDict
 
 from groundhook.core.types.base import Value
 from groundhook.core.types.query_language import BucketUnit
@@ -22,44 +22,16 @@ def _split(value: Any) -> Any:
     return tuple(filter(None, (" ".join(word.split()) for word in value.split(","))))
 
 
-_Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
-_NamedWords = dict[str, _Words]
-Numbered = dict[int, _Words]
+Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+NamedWords = dict[str, Words]
 Direction = Literal["asc", "desc"]
 TimeUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
-_TimeRelation = Literal["since", "after", "before", "until", "during"]
 Which = Literal["previous", "rolling", "counted", "this", "next"]
-# Keys that are no words of questions.
-_PLAIN = frozenset(
-    [
-        "name",
-        "letters",
-        "decimal",
-        "endings",
-        "endings_kept",
-        "prefixes",
-        "kinds",
-        "persons",
-        "synonyms",
-        "orders",
-        "conditions",
-        "name_parts",
-        "verbs_last",
-        "verbs_of_nouns",
-        "say",
-        "dates",
-        "nouns",
-        "ordinals",
-        "decades",
-        "unclear",
-        "past",
-    ]
-)
 
 
 class Word(NamedTuple):
     """One meaning of a phrase. `value` has the keys below `kind`, the innermost first: nothing, one
-    value, or a tuple."""
+    value, or a tuple. Keys that are numbers are numbers."""
 
     kind: str
     value: Any = None
@@ -69,9 +41,9 @@ class OrderEntry(Value):
     """Words that sort by the first kind of field that a model has; `vague`: nobody knows where
     "cheap" begins."""
 
-    kinds: _Words
+    kinds: Words
     order: Direction
-    words: _Words
+    words: Words
     vague: bool = False
 
 
@@ -81,166 +53,46 @@ class ConditionEntry(Value):
     kind: str
     op: str
     value: Any = None
-    words: _Words
+    words: Words
 
 
 class DateWords(Value):
-    """The words about time."""
+    """What is no word of a question by itself among the words about time; all others are extra."""
 
-    nouns: _Words = ()
-    relations: dict[_TimeRelation, _Words]
-    periods: dict[Which, _Words] = {}
-    periods_behind: dict[Which, _Words] = {}
-    definite: _Words = ()
-    ago: _Words = ()
-    after_date: dict[_TimeRelation, _Words] = {}
-    weekend: _Words = ()
-    seasons: Numbered = {}
-    nth: tuple[_Words, ...] = ()
-    half: _Words = ()
-    decade_words: Numbered = {}
-    lengths: dict[TimeUnit, Numbered] = {}
-    days: Numbered
-    units: dict[TimeUnit, _Words]
-    grouped: dict[BucketUnit, _Words] = {}
-    repeated: dict[BucketUnit, _Words] = {}
-    months: tuple[_Words, ...]
-    weekdays: tuple[_Words, ...]
-    unclear: _Words = ()
-    past: _Words = ()
-    ordinals: _Words = ()
-    decades: _Words = ()
+    model_config = ConfigDict(extra="allow")
 
-
-class ReadingSentences(Value):
-    """How a reading is written, and why a question was not answered. Names in braces are filled
-    in."""
-
-    count: str
-    different: str
-    given: str
-    sum: str
-    avg: str
-    min: str
-    max: str
-    min_date: str
-    max_date: str
-    of: str
-    where: str
-    each: str
-    desc: str
-    asc: str
-    desc_date: str
-    asc_date: str
-    desc_text: str
-    asc_text: str
-    first: str
-    first_one: str
-    and_: str = Field(alias="and")
-    or_: str = Field(alias="or")
-    empty: str
-    filled: str
-    contains: str
-    begins: str
-    with_: str = Field(alias="with")
-    without: str
-    all: str
-    number: str
-    having: str
-    ties: str
-    model_figure: str
-    parts: dict[BucketUnit, str]
-    weekdays: tuple[str, str, str, str, str, str, str]
-    yes: str
-    no: str
-    nothing: str
-    quoted: str
-    unread: str
-    not_looked_up: str
-    understood: str
-    structure: str
-    several: str
-    near: str
-    none_found: str
-    no_rows: str
-    no_year: str
-    known: str
-    read_word: str
-    left_out: str
-    how_many: str
-    not_rows: str
-    who: str
-    too_long: str
+    nouns: Words = ()
+    unclear: Words = ()
+    past: Words = ()
+    ordinals: Words = ()
+    decades: Words = ()
 
 
 class LanguageFile(Value):
-    """The keys of a language's file; the comments of `en.toml` explain them."""
+    """The keys that are read by name. All others have words, by the kinds that they are called
+    like; English has every key. `say` has the sentences of readings and declines."""
+
+    model_config = ConfigDict(extra="allow")
 
     name: str
     letters: str = ""
     decimal: Literal[".", ","] = "."
     endings: tuple[tuple[str, str], ...] = ()
-    endings_kept: _Words = ()
+    endings_kept: Words = ()
     prefixes: dict[str, str] = {}
-    kinds: _NamedWords
-    persons: _Words = ()
-    synonyms: tuple[_Words, ...] = ()
-    prepositions: _NamedWords = {}
-    figures: dict[Literal["count", "sum", "avg", "min", "max"], _Words]
-    figures_of: _NamedWords = {}
-    per: _Words
-    each: _Words = ()
-    different: _Words = ()
-    units: _NamedWords
-    measures: dict[str, dict[float, _Words]] = {}
-    adjectives: _NamedWords = {}
-    how_much: _NamedWords = {}
-    number_verbs: _NamedWords = {}
-    comparisons: _NamedWords
-    comparisons_of: dict[str, _NamedWords]
-    after_number: _NamedWords
-    between: _Words
-    between_and: _Words
-    superlatives: dict[Direction, _Words]
+    kinds: NamedWords
+    persons: Words = ()
+    synonyms: tuple[Words, ...] = ()
+    prepositions: NamedWords = {}
+    measures: dict[str, dict[float, Words]] = {}
     orders: tuple[OrderEntry, ...]
-    sort_by: _Words
-    directions: dict[Direction, _Words]
-    top: _Words
     conditions: tuple[ConditionEntry, ...]
-    nor: _Words = ()
-    yes: _Words
-    no: _Words
-    and_: _Words = Field((), alias="and")
-    or_: _Words = Field((), alias="or")
-    contains: _Words
-    starts_with: _Words = ()
-    called: _Words
-    numerals: dict[float, _Words]
-    multipliers: Numbered
-    requests: _Words
-    articles: _Words = ()
-    be: _Words
-    have: _Words
-    do: _Words = ()
-    relatives: _Words
-    of: _Words = ()
-    exist: _Words = ()
-    when: _Words = ()
-    place_verbs: _Words = ()
-    made_verbs: _Words = ()
-    polite: _Words = ()
-    idle: _Words = ()
-    pronouns: _Words = ()
-    who: _Words = ()
-    name_parts: _Words = ()
+    name_parts: Words = ()
     verbs_last: bool = False
     verbs_of_nouns: tuple[tuple[str, str], ...] = ()
-    negations: _Words
-    exceptions: _Words
-    having: _Words
-    lacking: _Words
-    missing: _Words
-    say: ReadingSentences
+    parts: dict[BucketUnit, str]
+    days_of_week: tuple[str, str, str, str, str, str, str]
+    say: dict[str, str]
     dates: DateWords
 
 
@@ -248,22 +100,26 @@ def words_in(file: LanguageFile) -> Iterator[tuple[str, Word]]:
     """Yield the phrases of a language, each with its meaning; one with several occurs again. Kinds
     of words about time begin with `date_`."""
     for part, prefix in ((file, ""), (file.dates, "date_")):
-        for key in type(part).model_fields:
-            if key not in _PLAIN:
-                yield from _spread(getattr(part, key), prefix + key.rstrip("_"))
-    for order in file.orders:
-        yield from ((word, Word("orders", order)) for word in order.words)
-    for condition in file.conditions:
-        yield from ((word, Word("conditions", condition)) for word in condition.words)
+        for key, value in (part.model_extra or {}).items():
+            yield from _spread(value, prefix + key)
+    yield from _spread(file.prepositions, "prepositions")
+    yield from _spread(file.measures, "measures")
+    for kind, entries in (("orders", file.orders), ("conditions", file.conditions)):
+        yield from ((word, Word(kind, entry)) for entry in entries for word in entry.words)
 
 
 def _spread(value: Any, kind: str, *keys: Any) -> Iterator[tuple[str, Word]]:
-    """Yield the phrases of a key. Those of a list of lists are numbered from 1."""
+    """Yield the phrases of a key. Those of a list are numbered from 1."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _spread(inner, kind, key, *keys)
-    elif value and isinstance(value[0], tuple):
+            yield from _spread(inner, kind, _number_in(key), *keys)
+    elif isinstance(value, list):
         yield from _spread(dict(enumerate(value, 1)), kind, *keys)
     else:
         meaning = Word(kind, keys[0] if len(keys) == 1 else keys or None)
-        yield from ((phrase, meaning) for phrase in value)
+        yield from ((phrase, meaning) for phrase in _split(value))
+
+
+def _number_in(key: Any) -> Any:
+    digits = str(key).removeprefix("-")
+    return int(key) if digits.isdecimal() else float(key) if digits[:1].isdecimal() else key

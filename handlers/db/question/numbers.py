@@ -70,6 +70,16 @@ def bounds(here: Here, i: int) -> Iterator[Bound]:
         yield Bound("=", (amount,), led=False)
 
 
+def counts(here: Here, i: int, *leads: str) -> Iterator[tuple[int, str, int]]:
+    """Yield the numbers of records that are asked behind a word of these kinds: the end of each,
+    the operator and the number."""
+    places = [at for lead in leads for at in here.question.after(i, lead)]
+    for bound in (bound for at in dict.fromkeys(places) for bound in bounds(here, at)):
+        number, plain = bound.amounts[-1], bound.op in COUNTED and not bound.kind
+        if plain and not number.units and not number.value % 1 and number.value >= 0:
+            yield bound.end, bound.op, int(number.value)
+
+
 def _ranges(here: Here, i: int, *, bare: bool = False) -> Iterator[Bound]:
     """ "between 4 and 6", "4 to 6", "4-6"."""
     question = here.question
@@ -124,10 +134,8 @@ def _unnamed(here: Here, bound: Bound) -> list[Field]:
     """Return the fields of a bound that no word names: of its unit, of what its comparison speaks
     of, or the only number there is."""
     scope, last = here.scope, bound.amounts[-1]
-    if last.units:
-        return _with_unit(here, last, bound.kind)
-    if bound.kind:
-        return scope.of_kind(bound.kind, NUMBERS)
+    if last.units or bound.kind:
+        return _of_kind_or_unit(here, bound.kind, last)
     numbers = [one for one in scope.own if one.kind in NUMBERS and not scope.is_kind(one, "year")]
     return numbers if len(numbers) == 1 and not scope.of_persons else []
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from groundhook.handlers.db.model.schema import Field
 from groundhook.handlers.db.question.clauses import Clause, Here
-from groundhook.handlers.db.question.numbers import COUNTED, bounds
+from groundhook.handlers.db.question.numbers import counts
 from groundhook.handlers.db.question.scope import NUMBERS, TIMES
 
 MOST_RECORDS = 1000  # of "top 5"
@@ -140,14 +140,9 @@ def _relations(here: Here, i: int) -> list[tuple[int, tuple[Field, ...]]]:
 
 def _kept_groups(here: Here, i: int) -> Iterator[Clause]:
     """ "with more than 5 customers", of cities that customers are in."""
-    question = here.question
-    for at in dict.fromkeys([*question.after(i, "having"), *question.after(i, "have")]):
-        for bound in bounds(here, at):
-            number = bound.amounts[-1].value
-            plain = not (bound.kind or bound.amounts[-1].units) and bound.op in COUNTED
-            for end, _ in here.nouns_at(bound.end) if plain else ():
-                if number >= 0 and not number % 1:
-                    yield Clause("H", end, count=int(number), direction=bound.op)
+    for at, op, count in counts(here, i, "having", "have"):
+        for end, _ in here.nouns_at(at):
+            yield Clause("H", end, count=count, direction=op)
 
 
 def _orders(here: Here, i: int) -> Iterator[Clause]:

@@ -4,13 +4,12 @@ orders over 100", "albums by Iron Maiden", "customers without orders"."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field, Relation
 from groundhook.handlers.db.question.clauses import Clause, Here
-from groundhook.handlers.db.question.conditions import conditions, listed
-from groundhook.handlers.db.question.numbers import COUNTED, bounds
+from groundhook.handlers.db.question.conditions import after_prepositions, conditions, listed
+from groundhook.handlers.db.question.numbers import counts
 from groundhook.handlers.db.question.question import TokenizedQuestion
 
 MOST_INNER = 4  # conditions on related records
@@ -28,19 +27,12 @@ def related(here: Here, i: int) -> Iterator[Clause]:
 
 def _counted(here: Here, i: int) -> Iterator[Clause]:
     """ "with more than 6 invoices"; a field that may have this number is another reading."""
-    for at in here.question.after(i, "having"):
-        for bound in bounds(here, at):
-            number = bound.amounts[-1]
-            plain = not (bound.kind or number.units) and bound.op in COUNTED
-            if not plain or number.value % 1 or number.value < 0:
-                continue
-            for end, relation in here.named(bound.end, "relations"):
-                if relation.many:
-                    count, name = int(number.value), relation.name
-                    yield Clause("R", end, count=count, direction=bound.op, relation=name)
-                    for one in _numbers_of(here, relation):
-                        where = Where(field=one.name, op=bound.op, value=count)
-                        yield Clause("c", end, (where,))
+    for at, op, count in counts(here, i, "having"):
+        for end, relation in here.named(at, "relations"):
+            if relation.many:
+                yield Clause("R", end, count=count, direction=op, relation=relation.name)
+                for one in _numbers_of(here, relation):
+                    yield Clause("c", end, (Where(field=one.name, op=op, value=count),))
 
 
 def _numbers_of(here: Here, relation: Relation) -> list[Field]:
@@ -54,29 +46,21 @@ def _numbers_of(here: Here, relation: Relation) -> list[Field]:
 
 def _in_places(here: Here, i: int) -> Iterator[Clause]:
     """ "events in Hamburg", where the venue is in a city and the event has none."""
-    question = here.question
-    for start in question.past(i, "place_verbs", "made_verbs"):
-        for end, kind in question.all(start, "prepositions"):
-            for at in question.past(end, "articles") if kind == "place" else ():
-                own = [value for value in here.values.at.get(at, ()) if value.free]
-                for relation in here.scope.schema.relations.values() if not own else ():
-                    if relation.many or relation.name not in here.scope.offer.related:
-                        continue
-                    inner = within(here, relation)
-                    for value in inner.values.at.get(at, ()):
-                        if value.free and inner.scope.is_kind(value.field, "place"):
-                            yield from (
-                                Clause("c", stop, (where,)) for stop, where in listed(inner, value)
-                            )
+    for at, kinds in after_prepositions(here.question, i):
+        own = any(value.free for value in here.values.at.get(at, ()))
+        for relation, inner in _offered(here) if "place" in kinds and not own else ():
+            for value in inner.values.at.get(at, ()) if not relation.many else ():
+                if value.free and inner.scope.is_kind(value.field, "place"):
+                    for stop, where in listed(inner, value):
+                        yield Clause("c", stop, (where,))
 
 
-def within(here: Here, relation: Relation) -> Here:
-    """Return the same question for the records of a relation."""
-    key = ("within", relation.name)
-    if key not in here._kept:
-        here._kept[key] = Here(here.question, here.scope.related[relation.name], relation.many)
-    found: Here = here._kept[key]
-    return found
+def _offered(here: Here) -> list[tuple[Relation, Here]]:
+    """Return the relations whose records are offered, each with the same question for these."""
+    relations = here.scope.schema.relations
+    return [
+        (relations[name], here.within(name)) for name in relations if name in here.scope.related
+    ]
 
 
 def _with_noun(here: Here, i: int) -> Iterator[Clause]:
@@ -87,7 +71,7 @@ def _with_noun(here: Here, i: int) -> Iterator[Clause]:
                 continue
             alone = relation.many and having
             exists = (Where(field=relation.name, op="not null"),) if alone else ()
-            for stop, inner in _inner(within(here, relation), end):
+            for stop, inner in _inner(here.within(relation.name), end):
                 if found := (*wheres, *inner) or exists:
                     yield Clause("R", stop, found, relation=relation.name)
 
@@ -103,15 +87,11 @@ def _led(here: Here, i: int) -> Iterator[int]:
 def _related_nouns(here: Here, i: int) -> Iterator[tuple[int, Relation, tuple[Where, ...]]]:
     """Yield the names of relations at a position, also behind an adjective: "German customers"."""
     yield from ((end, relation, ()) for end, relation in here.named(i, "relations"))
-    for relation in here.scope.schema.relations.values():
-        if relation.name not in here.scope.offer.related:
-            continue
-        inner = within(here, relation)
+    for relation, inner in _offered(here):
         for clause in inner.once(conditions, i):
-            if clause.kind in "pN":
-                for end, named in here.named(clause.end, "relations"):
-                    if named == relation:
-                        yield end, relation, clause.wheres
+            for end, named in here.named(clause.end, "relations") if clause.kind in "pN" else ():
+                if named == relation:
+                    yield end, relation, clause.wheres
 
 
 def _inner(inner: Here, i: int, most: int = MOST_INNER) -> Iterator[tuple[int, tuple[Where, ...]]]:
@@ -134,33 +114,19 @@ def _inner(inner: Here, i: int, most: int = MOST_INNER) -> Iterator[tuple[int, t
 def _by_name(here: Here, i: int) -> Iterator[Clause]:
     """ "albums by Iron Maiden", "orders of Anna Berg", "does Anna Berg have"."""
     question = here.question
-    leads = [(end, {kind}) for end, kind in question.all(i, "prepositions")]
-    leads += [(end, {""}) for end, _ in question.all(i, "of")]
-    leads += [
-        (end, kinds)
-        for start, _ in question.all(i, "made_verbs")
-        for end, kinds in [(at, {kind}) for at, kind in question.all(start, "prepositions")]
-    ]
-    asked = [end for kind in ("do", "have") for end, _ in question.all(i, kind)]
-    for (start, kinds), subject in [
-        *product(leads, (False,)),
-        *(((end, {""}), True) for end in asked),
-    ]:
-        for at in question.past(start, "articles"):
-            for end, wheres in _names_of_related(here, at, kinds):
-                yield Clause("c", end, wheres)
-                if subject:
-                    yield from (Clause("c", stop, wheres) for stop, _ in question.all(end, "have"))
+    for at, kinds in after_prepositions(question, i):
+        for end, wheres in _names_of_related(here, at, kinds):
+            yield Clause("c", end, wheres)
+    for at in (*question.after(i, "do"), *question.after(i, "have")):
+        for end, wheres in _names_of_related(here, at, {""}):
+            yield from (Clause("c", stop, wheres) for stop in question.past(end, "have"))
 
 
 def _names_of_related(
     here: Here, i: int, kinds: set[str]
 ) -> Iterator[tuple[int, tuple[Where, ...]]]:
-    for relation in here.scope.schema.relations.values():
-        if relation.many or relation.name not in here.scope.offer.related:
-            continue
-        inner = within(here, relation)
-        if kinds & _kinds_of(inner, relation):
+    for relation, inner in _offered(here):
+        if not relation.many and kinds & _kinds_of(inner, relation):
             for clause in inner.once(conditions, i):
                 if clause.kind == "N" and len(inner.scope.titles) == len(clause.wheres):
                     yield clause.end, clause.wheres
@@ -220,18 +186,9 @@ def nouns_of_verb(question: TokenizedQuestion, i: int) -> set[str]:
 def _lacking(here: Here, i: int) -> Iterator[Clause]:
     """ "customers without orders", "who have never had an order"."""
     question = here.question
-    for start, _ in question.all(i, "lacking"):
-        for at in question.past(start, "articles"):
+    for kind, op in (("lacking", "null"), ("having", "not null")):
+        for at in question.after(i, kind):
             for end, relation in here.named(at, "relations"):
                 name = relation.name if relation.many else relation.foreign
-                yield Clause("R", end, (Where(field=name, op="null"),), relation=relation.name)
-    for start, _ in question.all(i, "having"):
-        for at in question.past(start, "articles"):
-            for end, relation in here.named(at, "relations"):
-                if not relation.many:
-                    yield Clause(
-                        "R",
-                        end,
-                        (Where(field=relation.foreign, op="not null"),),
-                        relation=relation.name,
-                    )
+                if kind == "lacking" or not relation.many:
+                    yield Clause("R", end, (Where(field=name, op=op),), relation=relation.name)

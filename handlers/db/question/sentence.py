@@ -19,7 +19,6 @@ from groundhook.core.types.query_language import (
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field, Schema, route
 from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDSL, model_named
-from groundhook.handlers.db.question.language_file import ReadingSentences
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 
 MOST_LISTED = 8  # values of a condition that are written out
@@ -35,29 +34,33 @@ class Teller:
     words: Vocabulary
 
     @property
-    def say(self) -> ReadingSentences:
-        """The sentences of the language."""
+    def say(self) -> Mapping[str, str]:
+        """The sentences of the language, with names in braces, by their keys in its file."""
         return self.words.file.say
+
+    def told(self, key: str, **named: object) -> str:
+        """Return a sentence of the language with its names filled in."""
+        return self.say[key].format(**named)
 
     def sentence(self, dsl: QueryDSL) -> str:
         """Return the query as a sentence: "number of Invoice records where Country = Norway"."""
         schema = self.schemas[dsl.model]
         label: Callable[[str], str] = lambda name: self.label(schema, name)  # noqa: E731
         if dsl.aggregates:
-            what = f" {self.say.and_} ".join(self._figure(schema, one) for one in dsl.aggregates)
+            what = f" {self.say['and']} ".join(self._figure(schema, one) for one in dsl.aggregates)
         elif dsl.select:
             fields = ", ".join(map(label, dsl.select))
-            what = self.say.of.format(what=fields, model=schema.name)
+            what = self.told("of", what=fields, model=schema.name)
         else:
             what = schema.name
         beside = [one for one in dsl.wheres if self._stands_beside_the_name(schema, one)]
         what = " ".join([what, *(self._condition(schema, one) for one in beside)])
         if rest := [one for one in dsl.wheres if one not in beside]:
-            what = self.say.where.format(what=what, conditions=self.conditions(schema, rest))
+            what = self.told("where", what=what, conditions=self.conditions(schema, rest))
         if dsl.groups:
             own = [one for one in dsl.groups if not _is_link(schema, one, dsl)]
             groups = ", ".join(self._group(schema, one) for one in own)
-            what = self.say.each.format(what=what, groups=groups)
+            what = self.told("each", what=what, groups=groups)
         return self._rows(schema, dsl, what)
 
     def heads(self, dsl: QueryDSL) -> list[str]:
@@ -69,7 +72,7 @@ class Teller:
 
     def quoted(self, words: Iterable[str]) -> str:
         """Return words in the quotation marks of the language."""
-        return ", ".join(self.say.quoted.format(text=word) for word in words)
+        return ", ".join(self.told("quoted", text=word) for word in words)
 
     def field(self, schema: Schema, name: str) -> Field | None:
         """Return the field of a name such as `product.brand.name`."""
@@ -80,8 +83,8 @@ class Teller:
         """Add which of the rows are returned, and in which order."""
         figures = {one.called: self._figure(schema, one) for one in dsl.aggregates}
         if dsl.havings:
-            kept = self._havings(dsl.havings, figures, self.say.and_)
-            what = self.say.having.format(what=what, conditions=kept)
+            kept = self._havings(dsl.havings, figures, self.say["and"])
+            what = self.told("having", what=what, conditions=kept)
         parts = {group_name(one): self._group(schema, one) for one in dsl.groups}
         buckets = [group_name(one) for one in dsl.groups if isinstance(one, DateBucket)]
         for order in dsl.orders if dsl.limit or not dsl.groups else ():
@@ -90,9 +93,8 @@ class Teller:
             what = form.format(what=what, field=called)
         if not dsl.limit:
             return what
-        form = self.say.first_one if dsl.limit == 1 else self.say.first
-        first = form.format(what=what, count=dsl.limit)
-        return self.say.ties.format(what=first) if dsl.ties else first
+        first = self.told("first_one" if dsl.limit == 1 else "first", what=what, count=dsl.limit)
+        return self.told("ties", what=first) if dsl.ties else first
 
     def _direction(self, schema: Schema, order: Order, buckets: Collection[str]) -> str:
         """Return the form for an order: of dates and their `buckets` the latest or earliest comes
@@ -102,23 +104,27 @@ class Teller:
         if kind in DATES or order.field in buckets:
             kind = "date"
         more = f"_{kind}" if kind in ("date", "text") else ""
-        return str(getattr(self.say, f"{order.order}{more}"))
+        return self.say[f"{order.order}{more}"]
 
     def _group(self, schema: Schema, group: Group) -> str:
         label = self.label(schema, group_field(group))
-        return f"{label} ({self.say.parts[group.by]})" if isinstance(group, DateBucket) else label
+        return (
+            f"{label} ({self.words.file.parts[group.by]})"
+            if isinstance(group, DateBucket)
+            else label
+        )
 
     def _havings(self, havings: Sequence[Where], figures: Mapping[str, str], joined: str) -> str:
         parts = []
         for one in havings:
             if one.group is not None:
-                inner = self.say.and_ if one.any_of is None else self.say.or_
+                inner = self.say["and"] if one.any_of is None else self.say["or"]
                 parts.append(f"({self._havings(one.group, figures, inner)})")
             else:
                 figure = figures.get(one.field, one.field)
-                empty = {"null": self.say.empty, "not null": self.say.filled}.get(one.op)
-                said = empty.format(field=figure) if empty else self._comparison(figure, one)
-                parts.append(said)
+                empty = {"null": "empty", "not null": "filled"}.get(one.op)
+                compared = self._comparison(figure, one) if not empty else ""
+                parts.append(self.told(empty, field=figure) if empty else compared)
         return f" {joined} ".join(parts)
 
     def label(self, schema: Schema, name: str) -> str:
@@ -131,18 +137,17 @@ class Teller:
 
     def _figure(self, schema: Schema, one: Aggregate) -> str:
         if one.field == EVERY_TEXT:
-            return self.say.count.format(model=schema.name)
+            return self.told("count", model=schema.name)
         of, called = self.field(schema, one.field), str(one.function)
         if called in ("min", "max") and of and of.kind in DATES:
             called = f"{called}_date"
         if called == "count":
             called = "different" if one.distinct else "given"
-        form = getattr(self.say, called)
-        return str(form.format(field=self.label(schema, one.field), model=schema.name))
+        return self.told(called, field=self.label(schema, one.field), model=schema.name)
 
     def conditions(self, schema: Schema, wheres: Sequence[Where], joined: str = "") -> str:
         parts = dict.fromkeys(self._condition(schema, one) for one in wheres)
-        return f" {joined or self.say.and_} ".join(parts)
+        return f" {joined or self.say['and']} ".join(parts)
 
     def _stands_beside_the_name(self, schema: Schema, where: Where) -> bool:
         """Return whether a condition is said behind the model: "Customers without orders"."""
@@ -153,7 +158,7 @@ class Teller:
 
     def _condition(self, schema: Schema, where: Where) -> str:
         if where.group is not None:
-            joined = self.say.or_ if where.any_of is not None else self.say.and_
+            joined = self.say["or"] if where.any_of is not None else self.say["and"]
             inner = self.conditions(schema, where.group, joined)
             return f"({inner})" if f" {joined} " in inner else inner
         if where.related:
@@ -164,12 +169,12 @@ class Teller:
         label, there = self.label(schema, where.field), where.op in ("not null", "!=")
         if where.op in NULL_OPERATORS or where.value == "":
             if self.field(schema, where.field) is None:
-                return (self.say.with_ if there else self.say.without).format(relation=label)
-            return (self.say.filled if there else self.say.empty).format(field=label)
+                return self.told("with" if there else "without", relation=label)
+            return self.told("filled" if there else "empty", field=label)
         if where.op == "like":
             text = str(where.value)
-            form = self.say.contains if text.startswith("%") else self.say.begins
-            return form.format(field=label, value=text.strip('%"'))
+            form = "contains" if text.startswith("%") else "begins"
+            return self.told(form, field=label, value=text.strip('%"'))
         return self._comparison(label, where)
 
     def _related(self, schema: Schema, where: Where) -> str:
@@ -179,11 +184,11 @@ class Teller:
         if where.all_of and found is not None:
             text = f"{text} ({self.conditions(found.schema, where.all_of)})"
         if where.count:
-            number = self.say.number.format(relation=text)
+            number = self.told("number", relation=text)
             bars = (f"{number} {OPS.get(op, op)} {bar}" for op, bar in where.count.items())
-            return f" {self.say.and_} ".join(bars)
-        form = self.say.without if where.none else self.say.all if where.every else self.say.with_
-        return form.format(relation=text)
+            return f" {self.say['and']} ".join(bars)
+        form = "without" if where.none else "all" if where.every else "with"
+        return self.told(form, relation=text)
 
     def _other(self, schema: Schema, other: Compared) -> str:
         if other.aggregate is None:
@@ -191,24 +196,24 @@ class Teller:
         there = self.schemas[model_named(schema, other.model, self.schemas)]
         figure = self._figure(there, other.aggregate)
         if other.model and other.aggregate.field != EVERY_TEXT:
-            figure = self.say.model_figure.format(figure=figure, model=there.name)
+            figure = self.told("model_figure", figure=figure, model=there.name)
         if not other.wheres:
             return figure
         inner = self.conditions(there, other.wheres)
-        return f"({self.say.where.format(what=figure, conditions=inner)})"
+        return f"({self.told('where', what=figure, conditions=inner)})"
 
     def _comparison(self, label: str, where: Where) -> str:
         if where.op == "between":
             low, high = (self._value(value) for value in where.value)
             return f"{low} ≤ {label} ≤ {high}"
         values = where.value if isinstance(where.value, (list, tuple)) else [where.value]
-        joined = f" {self.say.or_} ".join(self._value(value) for value in values[:MOST_LISTED])
+        joined = f" {self.say['or']} ".join(self._value(value) for value in values[:MOST_LISTED])
         more = " …" if len(values) > MOST_LISTED else ""
         return f"{label} {OPS.get(where.op, where.op)} {joined}{more}"
 
     def _value(self, value: Any) -> str:
         if isinstance(value, bool):
-            return self.say.yes if value else self.say.no
+            return self.say["yes"] if value else self.say["no"]
         return str(to_json(value)).removesuffix(" 00:00:00")
 
 

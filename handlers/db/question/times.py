@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field
@@ -23,25 +24,17 @@ QUARTERS = ("q1", "q2", "q3", "q4")
 
 def time_conditions(here: Here, i: int) -> Iterator[Clause]:
     """Yield the conditions on dates and years that begin at a position."""
-    question, scope = here.question, here.scope
-    for start in question.past(i, "having", "relatives"):
-        for at in question.past(start, "articles"):
-            for end, one in _time_fields(here, at):
-                for behind in question.past(end, "be", "of"):
-                    yield from _bounded(here, behind, one, _said_in_name(question, end))
+    question = here.question
+    for at in question.leads(i, "having", "relatives"):
+        for end, one in _time_fields(here, at):
+            for behind in question.past(end, "be", "of"):
+                yield from _bounded(here, behind, one, _said_in_name(question, end))
     for start in question.past(i, "made_verbs"):
         for clause in _bounded(here, start, None):
-            named = list(_time_fields(here, clause.end))
-            for end, one in named:  # "2019 erschienen"
-                yield from (
-                    replace(each, end=end)
-                    for each in _bounded(here, start, one)
-                    if each.end == clause.end
-                )
-            if not clause.wheres:
-                continue
+            for end, one in _time_fields(here, clause.end):  # "2019 erschienen"
+                same = (each for each in _bounded(here, start, one) if each.end == clause.end)
+                yield from (replace(each, end=end) for each in same)
             yield clause
-    _ = scope
 
 
 def _time_fields(here: Here, i: int) -> list[tuple[int, Field]]:
@@ -60,31 +53,22 @@ def _bounded(here: Here, i: int, one: Field | None, plain: str = "during") -> It
     """Yield the conditions of a time, of a field or of the model's own date. `plain` is how a time
     without a preposition is meant."""
     question = here.question
-    relations = [(i, plain), *question.all(i, "date_relations")]
-    for start, relation in relations:
+    for start, relation in [(i, plain), *question.all(i, "date_relations")]:
         for span, end in spans(question, start):
-            bare = start == i
-            stops = [(end, relation)] + [
-                (stop, later)
-                for stop, later in question.all(end, "date_after_date")
-                if relation == "during"
-            ]
-            for stop, how in stops:
-                fields = [one] if one else _own_dates(here, how, question, start, end, bare=bare)
+            behind = question.all(end, "date_after_date") if relation == "during" else ()
+            for stop, how in [(end, relation), *behind]:
+                fields = [one] if one else _own_dates(here, how, start, end, bare=start == i)
                 for field in fields:
-                    wheres = _conditions(field, how, _fitting(here, span, field))
-                    if wheres:
+                    if wheres := _conditions(field, how, _fitting(here, span, field)):
                         kind = "c" if one else "z"
                         yield Clause(kind, stop, wheres, yearless=span.yearless)
 
 
-def _own_dates(
-    here: Here, relation: str, question: TokenizedQuestion, start: int, end: int, *, bare: bool
-) -> list[Field]:
+def _own_dates(here: Here, relation: str, start: int, end: int, *, bare: bool) -> list[Field]:
     """Return the fields of a time for which no field is named: a year alone is of one with years,
     and who joined "since 2020" is a member since then."""
     scope = here.scope
-    year = _is_years(question, start, end)
+    year = _is_years(here.question, start, end)
     if bare and year:
         return []  # "over 2000": a number, unless a word makes it a time
     years = scope.of_kind("year", ("integer",)) if year else []
@@ -115,38 +99,20 @@ def _fitting(here: Here, span: TimeSpan, field: Field) -> TimeSpan:
 
 
 def _conditions(field: Field, relation: str, span: TimeSpan) -> tuple[Where, ...]:
-    if field.kind not in TIMES:
+    parts: list[tuple[str, Any]]
+    if field.kind in TIMES:
+        start, end = (dates.stored(at, field.kind) for at in (span.start, span.end))
+        parts = [(">=", start), (">=", end), ("<", start), ("<", end)]
+        during = [parts[0], parts[3]]
+    else:
         first, last = span.start.year, span.end.year - 1
         if dates.years(span.start, first, last - first + 1) != replace(span, yearless=False):
             return ()
-        ops = {
-            "since": (">=", first),
-            "after": (">", last),
-            "before": ("<", first),
-            "until": ("<=", last),
-        }
-        if relation in ops:
-            op, year = ops[relation]
-            return (Where(field=field.name, op=op, value=year),)
-        if first == last:
-            return (Where(field=field.name, value=first),)
-        return (Where(field=field.name, op="between", value=(first, last)),)
-    start, end = (dates.stored(at, field.kind) for at in (span.start, span.end))
-    after, before = (
-        Where(field=field.name, op=">=", value=start),
-        Where(field=field.name, op="<", value=end),
-    )
-    match relation:
-        case "since":
-            return (after,)
-        case "after":
-            return (Where(field=field.name, op=">=", value=end),)
-        case "before":
-            return (Where(field=field.name, op="<", value=start),)
-        case "until":
-            return (before,)
-        case _:
-            return (after, before)
+        parts = [(">=", first), (">", last), ("<", first), ("<=", last)]
+        during = [("=", first) if first == last else ("between", (first, last))]
+    bounds = dict(zip(("since", "after", "before", "until"), parts, strict=True))
+    chosen = [bounds[relation]] if relation in bounds else during
+    return tuple(Where(field=field.name, op=op, value=value) for op, value in chosen)
 
 
 # -------------------------------------------------------------------------------------------- times
@@ -201,12 +167,10 @@ def _days_before(question: TokenizedQuestion, i: int) -> Ends:
 
 def _same_year(question: TokenizedQuestion, first: TimeSpan, last: TimeSpan) -> TimeSpan:
     """Return the begin of a range in the year of its end: "January and March 2026"."""
-    if not first.yearless or last.start < question.now.replace(month=1, day=1) or not first:
-        year = last.start.year if first.yearless else first.start.year
-        if first.yearless:
-            start = first.start.replace(year=year)
-            return TimeSpan(start if start < last.end else start.replace(year=year - 1), first.end)
-    return first
+    if not first.yearless or last.start >= question.now.replace(month=1, day=1):
+        return first
+    start = dates.shifted(first.start, "year", last.start.year - first.start.year)
+    return TimeSpan(start if start < last.end else dates.shifted(start, "year", -1), first.end)
 
 
 def _absolute(question: TokenizedQuestion, i: int) -> Ends:
@@ -234,7 +198,7 @@ def _absolute(question: TokenizedQuestion, i: int) -> Ends:
             found.append((dates.part(now, month, 1, of_year), stop))
     for end, month in question.all(i, "date_seasons"):
         of_year, stop = _year_behind(question, end)
-        found.append((replace(dates.part(now, month, 3, of_year), season=True), stop))
+        found.append((dates.part(now, month, 3, of_year), stop))
     for end, day in question.all(i, "date_weekdays"):
         found.append((replace(dates.weekday(now, day), yearless=True), end))
     return [*found, *_day_month(question, i), *_parts_of_years(question, i)]

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from groundhook.core.errors import ConfigError, SourceNotConfigured, suggestion
 from groundhook.core.types.base import dotted, validation_problems
-from groundhook.handlers.db.question.language_file import LanguageFile, Word, _Words, words_in
+from groundhook.handlers.db.question.language_file import LanguageFile, Word, Words, words_in
 from groundhook.handlers.db.question.tokens import phrase_of
 
 FOLDER = files("groundhook.handlers.db.question")
@@ -35,7 +35,7 @@ class Vocabulary:
     phrases: Mapping[Phrase, tuple[Word, ...]]
     longest: Mapping[str, int]
     spoken: frozenset[str]
-    kinds: Mapping[str, _Words]
+    kinds: Mapping[str, Words]
     persons: frozenset[str]
 
     @cached_property
@@ -69,7 +69,7 @@ def vocabulary(language: str) -> Vocabulary:
         raise SourceNotConfigured(
             f"questions in {language!r} cannot be read", hint=suggestion(language, languages())
         )
-    return build_vocabulary(language, tomllib.loads(_text_of(language)))
+    return build_vocabulary(language, _raw(language))
 
 
 @cache
@@ -94,8 +94,21 @@ def _text_of(language: str) -> str:
     return (FOLDER / f"{language}.toml").read_text(encoding="utf-8")
 
 
+@cache
+def _raw(language: str) -> Mapping[str, Any]:
+    return tomllib.loads(_text_of(language))
+
+
 def build_vocabulary(language: str, raw: Mapping[str, Any]) -> Vocabulary:
-    """Make a vocabulary from the content of a language's file. Raises ConfigError with the key."""
+    """Make a vocabulary from the content of a language's file. Raises ConfigError with the key that
+    is wrong, or that English does not have."""
+    english = _raw("en")
+    for part, known in ((raw, english), (raw.get("dates", {}), english["dates"])):
+        for key in part.keys() - known.keys():
+            said = f"the words of {language!r}: {key}: no such key"
+            raise ConfigError(said, hint=suggestion(key, list(known)))
+    if missing := sorted(english["say"].keys() - raw.get("say", {}).keys()):
+        raise ConfigError(f"the words of {language!r}: say.{missing[0]}: missing")
     try:
         file = LanguageFile.model_validate(raw)
     except ValidationError as exc:

@@ -31,8 +31,6 @@ def require_all(wheres: Sequence[Where]) -> Where:
 
 def require_any(parts: Sequence[Where]) -> Where:
     """Return one condition that holds where any of these holds."""
-    if all(map(requires_values, parts)) and len({where.field for where in parts}) == 1:
-        return require_one_of(parts[0].field, [one for where in parts for one in values_of(where)])
     return parts[0] if len(parts) == 1 else Where(any_of=tuple(parts))
 
 
@@ -41,15 +39,6 @@ def require_one_of(field: str, values: Sequence[object]) -> Where:
     if len(found) == 1:
         return Where(field=field, op="=", value=found[0])
     return Where(field=field, op="in", value=found)
-
-
-def requires_values(where: Where) -> bool:
-    """Return whether a condition requires one of some values."""
-    return where.group is None and where.op in ("=", "in")
-
-
-def values_of(where: Where) -> list[object]:
-    return list(where.value) if where.op == "in" else [where.value]
 
 
 def has_opposite(wheres: Sequence[Where]) -> bool:
