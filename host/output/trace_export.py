@@ -179,7 +179,8 @@ class TraceExport:
     def _begin(self, node: TraceNode, parent: Span | None, always: Attributes) -> Span:
         name = node.type if _is_own(node) else "step"
         if self._content:
-            name = self._redaction.text(f"{node.type} {node.label}".strip())
+            label = "" if node.label == node.type else node.label
+            name = self._redaction.text(f"{node.type} {label}".strip())
         span = self._tracer.start_span(
             name,
             context=None if parent is None else trace.set_span_in_context(parent),
@@ -195,6 +196,8 @@ class TraceExport:
         redact, field = self._redaction.value, self._redaction.field
         if self._content or _is_own(node):
             span.set_attributes({**token_attributes(node.data), **model_attributes(noted)})
+            if model := noted.get("model"):
+                span.update_name(f"{node.type} {model}")
             for name, value in node.data.items():
                 if isinstance(value, bool | int | float):
                     span.set_attribute(f"groundhook.{name}", value)
@@ -205,6 +208,8 @@ class TraceExport:
         if node.status == "failed":
             reason = redact(str(node.data.get("error", ""))) if self._content else None
             span.set_status(Status(StatusCode.ERROR, reason))
+        else:
+            span.set_status(StatusCode.OK)  # Phoenix shows "Unset" without it
         span.end()
 
 

@@ -214,6 +214,7 @@ def write_logs(*, debug: bool) -> None:
     for name, level in (
         ("groundhook", logging.INFO),
         ("uvicorn.error", logging.INFO if debug else logging.WARNING),
+        ("opentelemetry", logging.WARNING if debug else logging.ERROR),  # traces were not sent
     ):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False

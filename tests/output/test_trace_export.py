@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from groundhook.core.trace import Traced
 from groundhook.core.types.events import TraceNode
 from groundhook.host.output import trace_export
 from groundhook.host.output.trace_export import TraceExport, endpoint_of, headers_of
+from groundhook.host.server.process import write_logs
 from tests.conftest import MakeApp
 from tests.loopback.server import Hang, Json, Loopback, Reply, serving
 
@@ -129,6 +131,29 @@ async def test_an_endpoint_that_fails_costs_no_turn_anything(
     server.on(PATH, fault)
     with anyio.fail_after(60):
         await turn(app(make_app, server.url))
+
+
+@pytest.fixture
+def logs_put_back() -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in ("groundhook", "uvicorn.error", "opentelemetry")]
+    before = [(each.handlers, each.propagate, each.level) for each in loggers]
+    yield
+    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(level)
+
+
+async def test_a_key_that_the_endpoint_refuses_is_in_the_log_of_the_server(
+    server: Loopback,
+    make_app: MakeApp,
+    capsys: pytest.CaptureFixture[str],
+    logs_put_back: None,
+) -> None:
+    write_logs(debug=False)
+    server.on(PATH, Json({}, 401))
+    with anyio.fail_after(60):
+        await turn(app(make_app, server.url))
+    assert "batch code: 401, reason: Unauthorized" in capsys.readouterr().err
 
 
 async def test_an_address_is_needed(make_app: MakeApp) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from groundhook.core.app_settings import TraceExportSettings
 from groundhook.host.output.redaction import Redaction
@@ -168,6 +169,8 @@ async def test_phoenix_shows_sessions_messages_documents_and_tools_of_openinfere
     assert {attributes(span)["user.id"] for span in spans} == {"inn/anna"}
     [root] = of_kind(spans, "AGENT")
     assert (root["output.value"], root["output.mime_type"]) == ("It opens at nine.", "text/plain")
+    assert {span.status.code for span in spans} == {Status.STATUS_CODE_OK}
+    assert [span.name for span in spans].count("model test-model") == 2
     first, second = of_kind(spans, "LLM")
     assert (first["llm.model_name"], first["llm.provider"], first["llm.system"]) == (
         "test-model",
