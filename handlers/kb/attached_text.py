@@ -51,16 +51,6 @@ class _Vectors:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A question as the passages are compared with it: its words, and the cosines and similarities
-    of all passages; without both, words alone count."""
-
-    words: SparseVector
-    cosines: Sequence[float] = ()
-    similarities: Sequence[float] = ()
-
-
 @dataclass
 class ReadText:
     """Implements `core.types.attached.AttachedText`."""

@@ -403,6 +403,7 @@ def test_why_shows_the_arithmetic_the_steps_the_settings_and_the_check(visit: Vi
     drawer = page.get_by_label("Why this answer")
     drawer.locator("tr.here").wait_for()
     assert "auto" in drawer.locator(".formula").first.inner_text()
+    drawer.get_by_text("Final = score × weight").wait_for()
     drawer.get_by_role("tab", name="Trace").click()
     drawer.get_by_text("search ·").first.wait_for()
     drawer.get_by_role("tab", name="Settings").click()
@@ -970,6 +971,30 @@ def test_an_answer_leads_to_the_workbench_and_back(visit: Visit) -> None:
     assert page.get_by_label("Questions").input_value() == "Which teas are there?"
     page.go_back()
     page.locator("article.turn").first.wait_for()
+
+
+@pytest.mark.browser
+def test_other_settings_of_a_follow_up_are_tried_after_its_conversation(visit: Visit) -> None:
+    visit.open("tea")
+    visit.ask("Which teas are there?")
+    visit.ask("And which of them is green?")
+    page = visit.page
+    page.get_by_role("button", name="Why?").last.click()
+    page.get_by_role("button", name="Try other settings").click()
+    page.get_by_text("Asked after 2 messages of its conversation.").wait_for()
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_text("Prompts as they were sent").click()
+    page.locator(".prompts").get_by_text("Which teas are there?").first.wait_for()
+
+
+@pytest.mark.browser
+def test_why_says_how_certain_a_search_was_and_what_that_rests_on(visit: Visit) -> None:
+    visit.open("notes")
+    visit.ask("How long does black tea take?")
+    page = visit.page
+    page.get_by_role("button", name="Why?").click()
+    page.get_by_label("Why this answer").get_by_text("100 % of the words that matter").wait_for()
+    page.get_by_label("Why this answer").get_by_text("Certainty:").wait_for()
 
 
 def test_a_document_is_added_read_as_it_was_cut_searched_and_removed(

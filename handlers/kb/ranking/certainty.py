@@ -17,7 +17,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from groundhook.core.language.catalogue import all_words, language
 from groundhook.core.language.scripts import count_scripts, main_script
@@ -46,14 +46,25 @@ _NO_TOPIC = ("frequent", "function", "asking", "relating", "vague", "cut")
 
 @dataclass(frozen=True)
 class Judgement:
-    """`z` as above, and the names and codes of the question that no passage has, as typed."""
+    """`z` as above, and what it was made of: `near`, the similarity of the nearest passage, `held`,
+    the share of the words, None across languages, and `lacks`, what is asked for and not there.
+    `unread`: the names and codes of the question that no passage has, as typed."""
 
     z: float
     unread: tuple[str, ...] = ()
+    near: float = 0.0
+    held: float | None = None
+    lacks: str = ""
 
     @property
     def certainty(self) -> Certainty:
         return "sure" if self.z >= SURE else "none" if self.z < NONE else "partial"
+
+    def as_trace(self) -> dict[str, Any]:
+        """Return what the trace shows."""
+        held = None if self.held is None else round(self.held, 3)
+        made_of = {"near": round(self.near, 3), "words": held, "lacks": self.lacks}
+        return {"certainty": self.certainty, **made_of}
 
 
 @dataclass(frozen=True)
@@ -92,33 +103,36 @@ def judge(
     words = list(_words(text, first, seen, analysed))
     near = _logit(best)
     z = START + NEAR * near + min(near - _logit(tenth), MOST_LEAD)
+    held, lacks = None, ""
     if _is_across(text, first, analysed):
         z += ACROSS
     else:
         whole = math.fsum(word.weight for word in words)
-        z += WORDS * math.fsum(word.weight for word in words if word.held) / (whole or 1.0)
-        if z > UNSAID and not _says_what_is_asked(text, words, first, analysed):
-            z = UNSAID
-    return Judgement(z, tuple(dict.fromkeys(word.typed for word in words if word.unread)))
+        held = math.fsum(word.weight for word in words if word.held) / (whole or 1.0)
+        z += WORDS * held
+        lacks = _lacking(text, words, first, analysed) if z > UNSAID else ""
+        z = min(z, UNSAID) if lacks else z
+    unread = tuple(dict.fromkeys(word.typed for word in words if word.unread))
+    return Judgement(z, unread, best, held, lacks)
 
 
-def _says_what_is_asked(question: str, words: Sequence[_Word], first: First, analysed: str) -> bool:
-    """Return whether the passage has the word or the figure without which it cannot answer."""
+def _lacking(question: str, words: Sequence[_Word], first: First, analysed: str) -> str:
+    """Return the word without which the passage cannot answer if it lacks it, or "a figure"."""
     rarity: dict[str, float] = {}
     for word in words:
         rarity[word.typed] = max(rarity.get(word.typed, 0.0), word.weight)
     asked = language_of_question(question) or analysed
     if lacks_figure(question, asked, first.content):
-        return False
+        return "a figure"
     telling = {word: weight for word, weight in rarity.items() if weight}
     needed = decisive(question, asked, telling)
     if not needed:
-        return True
+        return ""
     passage = _Passage(first.whole, frozenset())
     if needed != needed.lower() and _is_name(needed, 1, words_of(question)[1:], asked, ()):
-        return passage.has_name(needed)
+        return "" if passage.has_name(needed) else needed
     held = any(word.held for word in words if word.typed == needed)
-    return held or passage.has_alike(needed)
+    return "" if held or passage.has_alike(needed) else needed
 
 
 def _logit(similarity: float) -> float:

@@ -161,7 +161,7 @@ class CollectionSearch:
                 for question, answer in zip(questions, answers, strict=True)
             ]
             traced = [
-                _trace_data(question, answer, result.items, target.collection.embedder)
+                _trace_data(question, answer, result, target.collection.embedder)
                 for question, answer, result in zip(questions, answers, results, strict=True)
             ]
             node.data |= traced[0] if len(traced) == 1 else {"questions": traced}
@@ -377,10 +377,11 @@ def how_to_add(spec: CollectionSpec) -> str:
 
 
 def _trace_data(
-    question: VectorQuestion, answer: VectorAnswer, items: Sequence[Item], embedder: Embedder
+    question: VectorQuestion, answer: VectorAnswer, result: CollectionResult, embedder: Embedder
 ) -> dict[str, Any]:
     """Return what the trace shows of a question to one collection."""
     best = max((hit.cosine for hit in answer.hits), default=None)
+    items, judged = result.items, result.judgement
     return {
         "candidates": answer.candidates,
         "below_threshold": answer.below,
@@ -392,4 +393,5 @@ def _trace_data(
         "question": language_of_question(question.text),
         "languages": {language: spoken.as_trace() for language, spoken in answer.languages.items()},
         "best": None if best is None else round(embedder.similarity(best), 3),
+        "judged": judged.as_trace() if judged else None,
     }

@@ -201,7 +201,7 @@ export class GroundhookChat extends HTMLElement {
       const options = locale ? { options: { locale } } : {};
       const parts = await Files.parts(files);
       if (!this.kept) {
-        const messages = [...this.#history(), { role: "user", content: contentOf(turn) }];
+        const messages = [...this.#history(turn), { role: "user", content: contentOf(turn) }];
         const body = { assistant: this.getAttribute("assistant"), messages, ...search, ...options };
         return this.server.ask("/api/turns", body, following);
       }
@@ -335,10 +335,13 @@ export class GroundhookChat extends HTMLElement {
     else await this.start();
   }
 
-  /** The earlier messages, for the server when it keeps none. */
-  #history() {
+  /**
+   * The messages before a turn.
+   * @param {Turn} turn
+   */
+  #history(turn) {
     return this.turns
-      .slice(0, -1)
+      .slice(0, this.turns.indexOf(turn))
       .filter((each) => each.end?.content)
       .flatMap((each) => [
         { role: "user", content: contentOf(each) },
@@ -651,8 +654,16 @@ export class GroundhookChat extends HTMLElement {
       download: (table) => this.#download(table),
       show: (id) => void this.#branch(id),
       rate: (turn, rating, comment) => this.#rate(turn, rating, comment),
-      why: this.authors ? (turn, marker = "") => void this.#tell("why", { turn, marker }) : null,
+      why: this.authors ? (turn, marker = "") => this.#explain(turn, marker) : null,
     };
+  }
+
+  /**
+   * @param {Turn} turn
+   * @param {string} marker
+   */
+  #explain(turn, marker) {
+    this.#tell("why", { turn, marker, messages: this.#history(turn) });
   }
 
   /**
@@ -664,7 +675,7 @@ export class GroundhookChat extends HTMLElement {
       citation: (marker) => turn.citations.get(marker),
       opensHere: (item) => item.url.startsWith(this.server.address("/api/sources/")),
       open: (citation) => this.#open(citation),
-      why: this.authors ? (marker) => void this.#tell("why", { turn, marker }) : null,
+      why: this.authors ? (marker) => this.#explain(turn, marker) : null,
       earlier: (marker) =>
         this.turns.find((each) => each !== turn && each.citations.get(marker)?.verdict === "ok")?.question ?? "",
     };

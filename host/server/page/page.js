@@ -325,8 +325,8 @@ chat.addEventListener("groundhook:chat", (event) => {
   void list.load();
 });
 chat.addEventListener("groundhook:why", (event) => {
-  const { turn, marker } = /** @type {CustomEvent} */ (event).detail;
-  void why.open(turn, marker);
+  const { turn, marker, messages } = /** @type {CustomEvent} */ (event).detail;
+  void why.open(turn, marker, messages);
 });
 chat.addEventListener("groundhook:error", (event) => {
   const { status, message } = /** @type {CustomEvent} */ (event).detail;

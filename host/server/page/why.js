@@ -4,12 +4,26 @@
 import { copy } from "./blocks.js";
 import { place } from "./chips.js";
 import { duration, focused, h, icon } from "./dom.js";
+import { certainty } from "./turn.js";
 
 /** @typedef {import("./types.d.ts").Turn} Turn */
 
 // A line of a script, or a source.
 const PLACES = /(?<![\w./-])([\w./-]{1,200}\.[jt]s):(\d{1,7})(?!\w)|#ref:(\w{1,40})/g;
 const TABS = ["Sources", "Trace", "Settings", "Events", "Check"];
+
+const FORMULA = "Final = score × weight of where it came from (user, hook, auto) × factor of the reranker.";
+
+/** @param {unknown} value */
+const number = (value) => (typeof value === "number" ? value.toFixed(2).replace(/^0\./, ".") : "–");
+
+/**
+ * The arithmetic of a source's place.
+ * @param {any} entry
+ */
+export function formula(entry) {
+  return h("small", { class: "formula", title: FORMULA }, `${number(entry.score)} × ${number(entry.weight)} ${entry.source ?? ""} × ${number(entry.rerank)} rerank`);
+}
 
 export class Why {
   /**
@@ -25,6 +39,8 @@ export class Why {
     this.marker = "";
     /** @type {Turn | null} */
     this.turn = null;
+    /** @type {any[]} */
+    this.messages = [];
     /** @type {any[]} */
     this.events = [];
     /** What had the focus before the drawer. @type {HTMLElement | null} */
@@ -54,9 +70,11 @@ export class Why {
    * Show a turn; its steps come from the server, which keeps them for a while.
    * @param {Turn} turn
    * @param {string} marker
+   * @param {any[]} messages those before it
    */
-  async open(turn, marker) {
+  async open(turn, marker, messages) {
     this.turn = turn;
+    this.messages = messages;
     this.marker = marker;
     this.events = [];
     if (this.drawer.hidden) this.opener = focused();
@@ -85,9 +103,12 @@ export class Why {
     (opener.isConnected ? opener : again)?.focus();
   }
 
-  /** Ask the question of this turn in the workbench. */
+  /** Ask the question of this turn in the workbench, after the conversation before it. */
   #try() {
     const question = this.turn?.question ?? "";
+    const asked = `groundhook-asked ${this.assistant()}`; // an address has no room for messages
+    if (this.messages.length) sessionStorage.setItem(asked, JSON.stringify({ question, messages: this.messages }));
+    else sessionStorage.removeItem(asked);
     location.hash = String(new URLSearchParams({ a: this.assistant(), view: "workbench", q: question }));
   }
 
@@ -138,7 +159,6 @@ export class Why {
     const cited = new Map([...turn.citations.values()].map((each) => [each.marker, each]));
     const items = new Map(turn.searches.flatMap((each) => each.items).map((item) => [item.citation_id, item]));
     const entries = pool?.entries ?? [...items.values()];
-    const number = (/** @type {unknown} */ value) => (typeof value === "number" ? value.toFixed(2).replace(/^0\./, ".") : "–");
     const row = (/** @type {any} */ entry, /** @type {number} */ n) => {
       const item = items.get(entry.citation_id);
       return h(
@@ -150,7 +170,7 @@ export class Why {
           null,
           h("b", { dir: "auto" }, entry.title || (item ? place(item) : "")),
           h("small", null, [item && place(item), cited.has(entry.citation_id) ? "cited" : "not cited"].filter(Boolean).join(" · ")),
-          pool && h("span", { class: "formula" }, `${number(entry.score)} × ${number(entry.weight)} ${entry.source ?? ""} × ${number(entry.rerank)} rerank`),
+          pool && formula(entry),
         ),
         h("td", { class: "n" }, number(entry.final ?? entry.score)),
       );
@@ -170,9 +190,26 @@ export class Why {
       return [h("p", { class: "note" }, "This turn searched for nothing, or found nothing.")];
     }
     return [
-      ...(pool ? [] : [h("p", { class: "note" }, this.events.length ? "The hook chose the sources itself." : "The steps of this turn are no longer kept; this is what was found.")]),
+      ...this.#judged(turn),
+      h("p", { class: "note" }, pool ? FORMULA : this.events.length ? "The hook chose the sources itself." : "The steps of this turn are no longer kept; this is what was found."),
       h("table", null, h("thead", null, h("tr", null, h("th", { class: "n" }, "#"), h("th", null, "Source"), h("th", { class: "n" }, pool ? "Final" : "Score"))), h("tbody", null, ...entries.map(row), ...dropped)),
     ];
+  }
+
+  /**
+   * How certain each search was, and what that rests on.
+   * @param {Turn} turn
+   */
+  #judged(turn) {
+    const words = (/** @type {any} */ judged) => {
+      const held = judged.words === null ? "the first is in another language" : `the first has ${Math.round(judged.words * 100)} % of the words that matter`;
+      const lacks = judged.lacks && `it lacks what is asked for: ${judged.lacks}`;
+      return [`the nearest passage has a similarity of ${number(judged.near)}`, held, lacks].filter(Boolean).join(", ");
+    };
+    const steps = this.#nodes.filter((each) => each.type === "vector_search" && each.data?.judged);
+    const reasons = steps.map(({ label, data }) => h("li", { dir: "auto" }, `${label}: ${data.judged.certainty}; ${words(data.judged)}`));
+    const sure = certainty(turn);
+    return sure || reasons.length ? [h("p", null, sure ? `Certainty: ${sure}` : "Certainty of the searches"), h("ul", { class: "note" }, ...reasons)] : [];
   }
 
   #trace() {

@@ -5,6 +5,7 @@ import { Problem, readLines } from "./api.js";
 import { blockNode, copy } from "./blocks.js";
 import { count, duration, h, keepingFocus } from "./dom.js";
 import { save } from "./table.js";
+import { formula } from "./why.js";
 
 /** @typedef {import("./types.d.ts").TrialAnswer} TrialAnswer */
 
@@ -27,8 +28,9 @@ export class Workbench {
     this.questions.value = question || kept.questions || "";
     this.trial = h("textarea", { id: "trial", rows: "7", class: "code", spellcheck: "false", dir: "ltr" });
     this.trial.value = kept.trial || EMPTY;
-    /** @type {any[] | null} rows of a suite, which have more than a question */
-    this.rows = null;
+    const asked = JSON.parse(sessionStorage.getItem(`groundhook-asked ${assistant}`) ?? "{}");
+    /** @type {any[] | null} rows that have more than a question: of a suite, or a follow-up */
+    this.rows = question && asked.question === question ? [asked] : null;
     this.key = h("input", { list: "settings", "aria-label": "Setting", placeholder: "search.kb.threshold", autocomplete: "off", dir: "ltr" });
     this.value = h("input", { "aria-label": "Value", placeholder: "0.2", autocomplete: "off", dir: "ltr" });
     this.keys = h("datalist", { id: "settings" });
@@ -61,6 +63,7 @@ export class Workbench {
     this.stop = null;
     this.changing = Promise.resolve(); // what a run waits for
     place.replaceChildren(h("div", { class: "view workbench", lang: "en", dir: "ltr" }, form, this.results));
+    if (this.rows) this.#report(`Asked after ${count(asked.messages.length, "message")} of its conversation.`);
     void this.#settings();
     this.questions.focus();
   }
@@ -364,7 +367,7 @@ function ranking(answer, moves) {
       "tr",
       null,
       h("td", { class: "n" }, String(n + 1), moved ? move(moved.move) : null),
-      h("td", null, h("span", { dir: "auto" }, entry.title || entry.citation_id), h("small", { class: "formula" }, `${number(entry.score)} × ${number(entry.weight)} ${entry.source} × ${number(entry.rerank)} rerank`), moved?.why ? h("small", null, moved.why) : null),
+      h("td", null, h("span", { dir: "auto" }, entry.title || entry.citation_id), formula(entry), moved?.why ? h("small", null, moved.why) : null),
       h("td", { class: "n" }, number(entry.final)),
     );
   });
