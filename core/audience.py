@@ -41,6 +41,7 @@ from groundhook.core.types.search import Item
 NOT_PERMITTED = "not permitted"
 SEARCH_FAILED = "the search failed"
 TOOL_FAILED = "the tool failed"
+CALL_REFUSED = "the user refused this call"
 TURN_FAILED = "the answer could not be completed"
 SENTENCES = {
     "not_permitted": NOT_PERMITTED,
@@ -68,7 +69,7 @@ def for_readers(event: Event) -> Event | None:
             return _change(event, error=_public_error(event.error), provider="")
         case ToolResult():
             items = tuple(_hide_local_address(item) for item in event.items)
-            return _change(event, error=event.error and TOOL_FAILED, items=items)
+            return _change(event, error=event.error and _tool_error(event.error), items=items)
         case SearchFound():
             return _change(event, item=_hide_local_address(event.item))
         case CitationSeen():
@@ -126,7 +127,7 @@ def _is_failure(output: Any) -> bool:
 def _hide_reasons(message: dict[str, Any]) -> dict[str, Any]:
     """Return the message without the reasons why tools failed."""
     parts = [
-        {**part, "output": {"type": "error-text", "value": TOOL_FAILED}}
+        {**part, "output": {"type": "error-text", "value": _tool_error(part["output"]["value"])}}
         if part.get("type") == "tool-result" and _is_failure(part.get("output"))
         else part
         for part in message.get("content", ())
@@ -144,6 +145,10 @@ def _change(event: _Event, **fields: Any) -> _Event:
 def _hide_local_address(found: _Addressed) -> _Addressed:
     """Return the item or citation without the address of a file on this machine."""
     return found if shared(found.url) == found.url else _change(found, url="")
+
+
+def _tool_error(error: Any) -> str:
+    return CALL_REFUSED if str(error).startswith(CALL_REFUSED) else TOOL_FAILED
 
 
 def _public_error(error: str | None) -> str | None:

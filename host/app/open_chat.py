@@ -65,7 +65,8 @@ class OpenChat:
     ) -> AsyncIterator[AsyncIterator[Event]]:
         """Return a context manager that asks the next question, as text or parts, and yields the
         events of its turn. `after` is the id of an earlier answer, behind which the question begins
-        a branch. Leaving the block stops what is still running; the text so far is stored. Raises
+        a branch. Text behind a question of a hook is the answer to it, as `decide` sends it, unless
+        it is none of its choices. Leaving the block stops what is still running; the text so far is stored. Raises
         ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then nothing is
         stored."""
         overrides = turn_options(search, connector, options)
@@ -74,6 +75,8 @@ class OpenChat:
         if after:
             await self._find_message(after)
         question = question.model_copy(update={"parent": after or leaf})
+        if leaf and question.parent == leaf:
+            question = await self._as_answer(question)
         async with self._run_turn(question, overrides, files=files, first=not leaf) as events:
             yield events
 
@@ -338,6 +341,18 @@ class OpenChat:
         with anyio.move_on_after(UNDOING_S, shield=True):
             self.is_kept = False
             await self._of.store.chats.delete(self._owner, self.id)
+
+    async def _as_answer(self, question: ChatMessage) -> ChatMessage:
+        """Return a message of the user as the decision that it is, behind a question of a hook."""
+        answer = (await self._find_message(question.parent)).answer
+        pending = answer.pending if answer else ()
+        if not pending or not pending[0].question or not question.text.strip():
+            return question
+        try:
+            decisions = _decisions(pending, True, question.content)
+        except UsageError:  # none of the choices: a question of its own
+            return question
+        return question.model_copy(update={"decisions": decisions})
 
     async def _find_message(self, message: ChatMessage | str) -> ChatMessage:
         """Return a message of this chat. Raises UnknownName."""

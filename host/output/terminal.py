@@ -17,6 +17,7 @@ from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Text as Styled
 
+from groundhook.core.audience import CALL_REFUSED
 from groundhook.core.hook_messages import Messages, added_text, step
 from groundhook.core.types.events import (
     STOPPED,
@@ -209,7 +210,8 @@ class Terminal:
     def _show_tool_end(self, event: ToolResult) -> None:
         took = duration(event.duration_ms)
         if event.error:
-            reason = f"{one_line(event.name)} failed: {one_line(event.error)} ({took})"
+            failed = "" if event.error.startswith(CALL_REFUSED) else " failed"
+            reason = f"{one_line(event.name)}{failed}: {one_line(event.error)} ({took})"
             self._show_progress("failed", reason, "yellow")
         else:
             self._show_progress("done", f"{one_line(event.name)} ({took})")

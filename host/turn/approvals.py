@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from groundhook.core.audience import CALL_REFUSED
 from groundhook.core.ports import ToolDelta
 from groundhook.core.types.events import ApprovalRequired, HookJournal
 from groundhook.core.types.tools import ToolOutcome
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 
 ASK = "ask"  # what clients that know only calls show as the name of a question
-REFUSED = "the user refused this call"
 CANNOT_ASK = (
     "this call needs the user's approval, which can be given only in a chat that is kept; tell the"
     " user"
@@ -72,7 +72,7 @@ def decided_draft(decided: Sequence[Decision]) -> Draft:
 def refusals(decided: Sequence[Decision]) -> dict[str, str]:
     """Return why refused calls do not run, by their ids."""
     return {
-        each.call_id: f"{REFUSED}: {each.reason}" if each.reason else REFUSED
+        each.call_id: f"{CALL_REFUSED}: {each.reason}" if each.reason else CALL_REFUSED
         for each in decided
         if not each.approved
     }

@@ -272,7 +272,7 @@ def test_a_call_is_approved_or_refused_in_the_terminal(tmp_path: Path) -> None:
     assert 'Approval required: cancel {"order": 3}' in shown
     assert "/approve runs it" in done.stdout
     assert "It is cancelled." in done.stdout
-    assert "cancel failed: the user refused this call: not twice" in shown
+    assert "cancel: the user refused this call: not twice" in shown
     assert "As you wish." in done.stdout
     assert "no call of this answer waits" in done.stderr
     assert done.returncode == 1

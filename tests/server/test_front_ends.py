@@ -242,6 +242,34 @@ def test_decisions_over_the_api_are_made_once_and_by_the_owner(serve: Serve) -> 
         assert turn["pending"] == []
 
 
+def test_the_next_message_of_a_chat_answers_the_question_of_a_hook(serve: Serve) -> None:
+    files = {**scripted(), "assistants/plain/index.ts": YEAR}
+    with serve(files) as served, served.client(accept="application/json") as client:
+        chat = client.post("/api/chats", json={"assistant": "plain"}).json()["id"]
+        path = f"/api/chats/{chat}/turns"
+        for said, answer in (
+            ("How many?", "Of which year?"),
+            ("Of the last one", "Of which year?"),  # none of the choices
+            ("2024", "Of 2024."),
+            ("2023", "Of which year?"),
+        ):
+            assert client.post(path, json={"text": said}).json()["content"] == answer
+
+
+def test_a_call_that_the_user_refuses_is_no_failed_tool(serve: Serve) -> None:
+    files = {**scripted(CANCEL, "As you wish."), "assistants/plain/src/tools.ts": TOOL}
+    with serve(files) as served, served.client(OTHER, accept="application/json") as client:
+        chat = client.post("/api/chats", json={"assistant": "plain"}).json()["id"]
+        client.post(f"/api/chats/{chat}/turns", json={"text": "Cancel 3"})
+        refused = {"approved": False, "reason": "a secret of mine"}
+        answer = client.post(f"/api/chats/{chat}/decisions", json=refused).json()
+        assert answer["content"] == "As you wish."
+        log = client.get(f"/api/turns/{answer['turn_id']}/events", headers={"accept": "*/*"}).text
+    [result] = [json.loads(line[6:]) for line in log.splitlines() if '"type":"tool_result"' in line]
+    assert result["error"] == "the user refused this call"
+    assert "the tool failed" not in log
+
+
 def test_a_caller_without_chats_is_answered_from_the_pages_own_messages(served: Served) -> None:
     with served.client(READER) as client:
         history = [message("user", "1?"), message("assistant", ""), message("user", "all teas")]
