@@ -23,6 +23,8 @@ MOST_PROBLEMS = 100  # wrong values that a report names
 DEEPEST = 60
 UNNAMED = "\0"  # tag of a member of a union, which paths in messages do not show
 HAS_TEXT = r"[^\s\x00\ufeff]"  # pattern of text that is more than blanks and what readers remove
+_MEMBER = re.compile(r"str|int|float|bool|none|[a-z-]+[\[(].*")  # the library's names for types
+_SHOULD = "should be "
 LONGEST_NAME = 80  # characters of a key in a report
 
 
@@ -152,6 +154,34 @@ def validation_problems(error: ValidationError) -> list[tuple[tuple[str | int, .
     return [(tuple(item["loc"]), _describe(item)) for item in found[:MOST_PROBLEMS]]
 
 
+def first_problem(error: ValidationError, value: Any) -> tuple[tuple[str | int, ...], str]:
+    """Return the first problem of the validation of `value` as (path, message), where the value has
+    it: without the library's names for the members of a union, of which the one is meant that fits
+    the value the furthest."""
+    problems = validation_problems(error)
+    placed = [(_in_value(path, value), message) for path, message in problems]
+    first = placed[0][0]
+    if first == problems[0][0]:
+        return placed[0]
+    alternatives = [(place, text) for place, text in placed if place[: len(first)] == first]
+    furthest = max(alternatives, key=lambda each: len(each[0]))
+    if len(furthest[0]) > len(first):
+        return furthest
+    words = dict.fromkeys(text.removeprefix(_SHOULD) for _, text in alternatives)
+    return first, _SHOULD + " or ".join(words)
+
+
+def _in_value(path: Sequence[str | int], value: Any) -> tuple[str | int, ...]:
+    """Return the steps of a path that are keys or places of a value, and a missing key."""
+    made: list[str | int] = []
+    for step in path:
+        inside = isinstance(value, Mapping) if isinstance(step, str) else isinstance(value, list)
+        if inside and (isinstance(step, int) or step in value or not _MEMBER.fullmatch(step)):
+            made.append(step)
+            value = value[step] if isinstance(step, int) or step in value else None
+    return tuple(made)
+
+
 def _describe(item: Mapping[str, Any]) -> str:
     """Return the message of a problem in plain words."""
     text = _reword(item["msg"])
@@ -241,9 +271,8 @@ def _reword(message: str) -> str:
         r"be a valid (?:dictionary or instance of \w+|dictionary)", "be an object", message
     )
     message = re.sub(r"^(?:Tuple|List) should (.*) after validation,", r"should \1,", message)
-    message = message.replace("be a valid tuple", "be a list").replace(
-        "be a valid string", "be text"
-    )
+    message = re.sub("be a valid (?:tuple|list)", "be a list", message)
+    message = message.replace("be a valid string", "be text")
     message = re.sub(
         r"be a valid integer(?:, unable to .*|, got a number with .*)?$",
         "be a whole number",

@@ -66,9 +66,9 @@ class OpenChat:
         """Return a context manager that asks the next question, as text or parts, and yields the
         events of its turn. `after` is the id of an earlier answer, behind which the question begins
         a branch. Text behind a question of a hook is the answer to it, as `decide` sends it, unless
-        it is none of its choices. Leaving the block stops what is still running; the text so far is stored. Raises
-        ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then nothing is
-        stored."""
+        it is none of its choices. Leaving the block stops what is still running; the text so far is
+        stored. Raises ChatBusy, UsageError and StorageError, and what `Host.stream` raises; then
+        nothing is stored."""
         overrides = turn_options(search, connector, options)
         question, files = self._make_question(message, "")
         leaf = await self._store_chat()

@@ -28,8 +28,8 @@ from groundhook.core.types.base import (
     UnknownKey,
     Value,
     dotted,
+    first_problem,
     validate_known,
-    validation_problems,
     well_formed,
 )
 from groundhook.core.types.serialisation import is_language_tag, no_language_tag
@@ -223,7 +223,7 @@ def validate_body(
     try:
         return validate_known(model, value)
     except ValidationError as exc:
-        path, message = validation_problems(exc)[0]
+        path, message = first_problem(exc, value)
         where = dotted((place, *path) if place else path)
         raise WrongRequest(
             f"{where}: {_shorten(message)}" if where else _shorten(message)

@@ -229,7 +229,11 @@ WHOLE = {**CALLED, "tool_calls": [{"id": "c1", "function": {"name": "weather", "
         ({"modalities": ["text", "audio"], "audio": {"voice": "x"}}, "modalities"),
         ({"audio": {"voice": "x"}}, "audio"),
         ({"functions": [WEATHER["function"]]}, "functions"),
+        ({"functions": []}, "functions"),
         ({"function_call": {"name": "weather"}}, "function_call"),
+        ({"function_call": "auto"}, "function_call"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
         ({"messages": [*QUESTION, WHOLE]}, "messages[1].tool_calls[0]"),
         ({"messages": [*QUESTION, CALLED]}, "messages[1].tool_calls[0]"),
         (

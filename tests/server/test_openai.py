@@ -203,6 +203,14 @@ def test_a_task_of_open_webui_costs_no_turn(
     assert "x-groundhook-turn" not in answered.headers
 
 
+def test_a_placeholder_that_nothing_has_filled_is_no_task(served: Served) -> None:
+    body = {"model": "tea", "messages": [{"role": "user", "content": "all teas"}]}
+    with served.client(**{"x-groundhook-task": "{{TASK}}"}) as client:
+        answered = client.post("/v1/chat/completions", json=body)
+    assert answered.json()["choices"][0]["message"]["content"]
+    assert "x-groundhook-turn" in answered.headers
+
+
 def test_a_task_may_be_asked_of_a_language_model(serve: Serve) -> None:
     body = {"model": "tea", "messages": [{"role": "user", "content": "### Task: title"}]}
     with (

@@ -74,6 +74,10 @@ def test_the_stream_is_the_same_response_and_can_be_read_later(client: OpenAI) -
     assert [each.to_dict() for each in rest] == [each.to_dict() for each in again[4:]]
     with pytest.raises(openai.BadRequestError, match="starting_after"):
         client.responses.retrieve(final.id, stream=True, starting_after=-2)
+    last = len(events) - 1
+    assert list(client.responses.retrieve(final.id, stream=True, starting_after=last)) == []
+    with pytest.raises(openai.BadRequestError, match=f"has the events 0 to {last}"):
+        client.responses.retrieve(final.id, stream=True, starting_after=last + 1)
 
 
 def test_the_next_response_continues_the_chat_of_the_one_before_it(serve: Serve) -> None:
@@ -206,8 +210,9 @@ def test_a_response_under_way_is_cancelled(client: OpenAI) -> None:
         assert first.type == "response.created"
         id = first.response.id
         assert client.responses.cancel(id).status == "cancelled"
-        for _ in stream:
-            pass
+        *_, last = stream
+        # OpenAI's SDKs know no event of a cancelled response.
+        assert (last.type, last.response.status) == ("response.failed", "cancelled")
         assert client.responses.retrieve(id).status == "cancelled"
 
 
@@ -231,6 +236,11 @@ def test_the_chat_of_a_cancelled_response_is_free(serve: Serve) -> None:
     ("body", "param"),
     [
         ({"input": []}, "input"),
+        ({"input": 5}, "input"),
+        ({"input": {"a": 5}}, "input"),
+        ({"input": ["x"]}, "input[0]"),
+        ({"input": [{"role": "user", "content": 5}]}, "input[0].content"),
+        ({"max_output_tokens": 0}, "max_output_tokens"),
         ({"instructions": "Be brief.", "input": [{"role": "x", "content": "y"}]}, "input[0].role"),
         ({"input": [{"role": "user", "content": "x"}, {"role": "user"}]}, "input[1].content"),
         ({"input": [{"type": "function_call_output", "call_id": "c"}]}, "input[0].output"),

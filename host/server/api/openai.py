@@ -72,8 +72,8 @@ class ChatRequest(Value):
         default=None, description='`{"include_usage": true}`: the last chunk has the usage'
     )
     temperature: float | None = Field(default=None, ge=0, le=2)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_completion_tokens: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_completion_tokens: int | None = Field(default=None, ge=1)
     user: str | None = Field(default=None, description="The user, for keys with `acts_for`")
     safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
     metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
@@ -199,9 +199,9 @@ def _refuse_other_forms(wanted: ChatRequest) -> None:
         raise NotSupported("n: one answer is given, no other number of them")
     if wanted.audio is not None or any(each != "text" for each in wanted.modalities or ()):
         raise NotSupported(f"{'modalities' if wanted.modalities else 'audio'}: answers are text")
-    if wanted.functions:
+    if wanted.functions is not None:
         raise NotSupported("functions: not offered; send them as `tools`")
-    if wanted.function_call not in (None, "auto", "none"):
+    if wanted.function_call is not None:
         raise NotSupported("function_call: not offered; send `tools` and `tool_choice`")
 
 
@@ -283,7 +283,9 @@ def _hears(call: Call, assistant_id: str) -> bool:
 
 def _task(call: Call, wanted: ChatRequest) -> Task | None:
     """Return which task of Open WebUI a request is, on any connection; None for a question."""
-    if header := call.request.headers.get("x-groundhook-task", ""):
+    header = call.request.headers.get("x-groundhook-task", "")
+    # Versions that do not know a placeholder send it as it is, with every question.
+    if header and "{{" not in header:
         return task_named(header)
     *before, last = wanted.messages
     if last.get("role") != "user" or any(each.get("role") not in SYSTEM for each in before):

@@ -68,7 +68,7 @@ class ResponseRequest(Value):
     stream: bool | None = Field(default=False, description="As events, as they happen")
     background: bool | None = Field(default=None, description="Only `false`")
     temperature: float | None = Field(default=None, ge=0, le=2)
-    max_output_tokens: int | None = Field(default=None, ge=0)
+    max_output_tokens: int | None = Field(default=None, ge=1)
     user: str | None = Field(default=None, description="The user, for keys with `acts_for`")
     safety_identifier: str | None = Field(default=None, description="Used if `user` is not set")
     metadata: dict[str, Any] | None = Field(default=None, description="`ctx.metadata` of hooks")
@@ -227,7 +227,11 @@ async def retrieve(call: Call) -> ASGIApp:
     after = asked.get("starting_after", "-1")
     if after != "-1" and not (after.isascii() and after.isdecimal() and len(after) < 10):
         raise WrongRequest("starting_after: should be the `sequence_number` of an event")
-    fold = After(_kept_fold(call, running, await running.events_so_far()), int(after))
+    log = await running.events_so_far()
+    whole = _kept_fold(call, running, log)
+    fold = After(whole, int(after))
+    if running.over and (number := await _events(call, whole, log)) <= fold.after:
+        raise WrongRequest(f"starting_after: the response has the events 0 to {number - 1}")
     headers = turn_headers(call, running)
     return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
 
@@ -236,6 +240,12 @@ def _kept_fold(call: Call, running: TurnLog, log: Sequence[Logged]) -> Responses
     text = "".join(each.event.delta for each in log if isinstance(each.event, Text)).strip()
     is_json = text.startswith("{") and text.endswith("}")  # what was demanded is not kept
     return _fold(call, running, _assistant(log), _created(running), {}, is_json=is_json)
+
+
+async def _events(call: Call, fold: Responses, log: Sequence[Logged]) -> int:
+    """Return how many events a response has that is over."""
+    state, _ = await folded_so_far(fold, call.audience(), log)
+    return int(fold.end(state)[-1].data["sequence_number"]) + 1
 
 
 async def _response_so_far(call: Call, running: TurnLog) -> dict[str, Any]:
