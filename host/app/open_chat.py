@@ -344,12 +344,12 @@ class OpenChat:
 
     async def _as_answer(self, question: ChatMessage) -> ChatMessage:
         """Return a message of the user as the decision that it is, behind a question of a hook."""
-        answer = (await self._find_message(question.parent)).answer
+        answer, said = (await self._find_message(question.parent)).answer, question.content
         pending = answer.pending if answer else ()
-        if not pending or not pending[0].question or not question.text.strip():
+        if not pending or not pending[0].question or not isinstance(said, str):
             return question
         try:
-            decisions = _decisions(pending, True, question.content)
+            decisions = _decisions(pending, True, said)
         except UsageError:  # none of the choices: a question of its own
             return question
         return question.model_copy(update={"decisions": decisions})

@@ -246,6 +246,7 @@ def test_a_hooks_message_and_the_answer_are_paragraphs_of_their_own() -> None:
         Text(delta=f"Two {item.citation_id}"),
         Text(delta=" minutes."),
         said("m2", "Ask a person."),
+        StreamEnd(content=""),
     ]
     whole = completion(run(chat(), seen(events)))["choices"][0]["message"]
     assert whole["content"] == "One moment.\n\nTwo [1] minutes.\n\nAsk a person."

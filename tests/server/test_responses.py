@@ -204,6 +204,27 @@ def test_a_response_that_fails_is_an_error_whole_and_streamed(client: OpenAI) ->
     assert [event.type for event in events[-2:]] == ["error", "response.failed"]
 
 
+def test_an_answer_that_breaks_off_is_an_error_and_no_whole_answer(serve: Serve) -> None:
+    broken = {"text": "Two min", "error": {"code": "truncated", "message": "gone", "after": 3}}
+    question: Any = [{"role": "user", "content": "x"}]
+    with (
+        serve(scripted(*[broken] * 4)) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as client,
+    ):
+        with pytest.raises(openai.InternalServerError, match="incomplete") as whole:
+            client.chat.completions.create(model="plain", messages=question)
+        assert whole.value.code == "model_truncated"
+        with pytest.raises(openai.InternalServerError, match="incomplete"):
+            client.responses.create(model="plain", input="x")
+        with pytest.raises(openai.APIError, match="incomplete"):
+            list(client.chat.completions.create(model="plain", messages=question, stream=True))
+        *_, last = client.responses.create(model="plain", input="x", stream=True)
+        assert last.type == "response.failed"
+        assert last.response.output_text == "Two"
+        kept = client.responses.retrieve(last.response.id)
+        assert (kept.status, kept.output_text) == ("failed", "Two")
+
+
 def test_a_response_under_way_is_cancelled(client: OpenAI) -> None:
     with client.responses.create(model="late", input="x", stream=True) as stream:
         first = next(iter(stream))
@@ -212,7 +233,8 @@ def test_a_response_under_way_is_cancelled(client: OpenAI) -> None:
         assert client.responses.cancel(id).status == "cancelled"
         *_, last = stream
         # OpenAI's SDKs know no event of a cancelled response.
-        assert (last.type, last.response.status) == ("response.failed", "cancelled")
+        assert last.type == "response.failed"
+        assert last.response.status == "cancelled"
         assert client.responses.retrieve(id).status == "cancelled"
 
 

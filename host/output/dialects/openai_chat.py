@@ -375,26 +375,21 @@ def tokens(usage: Usage) -> dict[str, int]:
 
 
 def completion(pieces: Iterable[ClientMessage]) -> dict[str, Any]:
-    """Return the chunks of an answer as one `chat.completion`; the error alone if the turn failed
-    before any text, or the text is not what was demanded."""
+    """Return the chunks of an answer as one `chat.completion`; the error alone if the turn failed,
+    as a stream ends with it: clients take a completion for a whole answer."""
     deltas: list[Mapping[str, Any]] = []
     last: dict[str, Any] = {"usage": tokens(Usage())}
-    finish, error = "stop", None
+    finish = "stop"
     for piece in pieces:
         if piece.data == DONE:
             continue
         if "error" in piece.data:
-            error = piece.data
-            continue
+            return dict(piece.data)
         last |= piece.data
         for choice in piece.data["choices"]:
             deltas.append(choice["delta"])
             finish = choice["finish_reason"] or finish
     message = _message(deltas)
-    if error and (not message["content"] or error["error"].get("code") == "contract_broken"):
-        return dict(error)
-    if error:  # the text is not whole
-        finish = "length"
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
     kept = ("id", "created", "model", "usage", "groundhook")
     whole = {key: last[key] for key in kept if key in last}
