@@ -68,7 +68,7 @@ result of `groundhook.for_readers(event)`: None, or the event without the parts 
 | `warning` | only `part_not_read`, without its hint: what was not read of a message or a result |
 | `error` | `code` and a sentence for the code; no `file`, `line`, `column`, `hint` |
 | `search_complete` | `error` is `not permitted`, `stopped` or `the search failed`; no `provider` |
-| `tool_result` | `error` is `the tool failed`; `result` stays |
+| `tool_result` | `error` is `the tool failed`, or `the user refused this call`; `result` stays |
 | `search_result`, `citation` | without `file:` addresses |
 | `stream_end` | the same; `timings` has `total` and `first_text` |
 | all others | unchanged |
