@@ -22,10 +22,8 @@ from typing import Any
 
 from groundhook.core.types.query_language import (
     Aggregate,
-    Compared,
     DateBucket,
     Group,
-    Where,
     group_name,
 )
 from groundhook.core.types.search import (
@@ -48,7 +46,6 @@ from groundhook.handlers.db.query.dsl import (
 from groundhook.handlers.db.query.statement import ROWS
 from groundhook.handlers.db.question.sentence import Teller
 
-MAX_LISTED = 12  # values of a list in a described condition
 EXCLUDING = 0.45  # the highest score where records with a word that was not understood are omitted
 # Parts of a query that choose rows and columns of figures, and change none.
 ROWS_ALONE = frozenset({"orders", "limit", "select", "havings", "ties", "offset"})
@@ -209,13 +206,13 @@ def _figures(row: Record, dsl: QueryDSL, teller: Teller, less: float) -> Item:
     groups = {group_name(one): data[group_name(one)] for one in dsl.groups}
     texts = zip(teller.heads(dsl), _figure_texts(row, dsl, teller), strict=True)
     lines = [f"{head}: {text}" for head, text in texts]
-    where = [f"of the records where {describe(dsl.wheres)}"] if dsl.wheres else []
-    basis = [f"computed of {count} {'record' if count == 1 else 'records'} of {schema.name}"]
+    kept = teller.conditions(schema, dsl.wheres)
+    whole = teller.told("where", what=schema.name, conditions=kept) if kept else schema.name
     identity = {key: value for key, value in dsl.wire().items() if key not in ROWS_ALONE}
     return Item(
         type="db",
         title=", ".join(lines) or schema.name,
-        content="\n".join([*lines, *where, *basis]),
+        content="\n".join([*lines, teller.told("basis", what=whole, count=count)]),
         score=round(_score_of_figures(dsl) - less, 4),
         model=schema.id,
         data={name: data[name] for name in dsl.select} if dsl.select else data,
@@ -279,47 +276,3 @@ def _score_of_figures(dsl: QueryDSL) -> float:
     if MATCH_NONE in words:
         return EXCLUDING
     return 0.7 if words else 0.9
-
-
-def describe(wheres: Sequence[Where], joined: str = "and") -> str:
-    """Return conditions as one line: `price < 100 and (city = Berlin or city = Zürich)`."""
-    return f" {joined} ".join(_describe_condition(where) for where in wheres)
-
-
-def _describe_condition(where: Where) -> str:
-    if where.group is not None:
-        inner = describe(where.group, "and" if where.any_of is None else "or")
-        return f"({inner})" if len(where.group) > 1 else inner
-    if where.related:
-        return _describe_related(where)
-    name = "any text" if where.field == EVERY_TEXT else where.field
-    if where.op in ("null", "not null"):
-        return f"{name} is {where.op}"
-    if where.other is not None:
-        return f"{name} {where.op} {_describe_other(where.other)}"
-    return f"{name} {where.op} {_join_list(where.value)}"
-
-
-def _describe_related(where: Where) -> str:
-    inner = f" with {describe(where.all_of)}" if where.all_of else ""
-    if where.count:
-        number = " and ".join(f"{op} {number}" for op, number in where.count.items())
-        return f"number of {where.related}{inner} {number}"
-    return f"{'no' if where.none else 'all' if where.every else 'some'} {where.related}{inner}"
-
-
-def _describe_other(other: Compared) -> str:
-    if other.function is None:
-        return other.field
-    of = f" of {other.field}" if other.field not in ("", EVERY_TEXT) else ""
-    model = f" of {other.model}" if other.model else ""
-    return f"{other.function}{of}{model}" + (
-        f" where {describe(other.wheres)}" if other.wheres else ""
-    )
-
-
-def _join_list(value: Any) -> str:
-    if not isinstance(value, (list, tuple)):
-        return written(value) or "none"
-    more = ", …" if len(value) > MAX_LISTED else ""
-    return f"({', '.join(_join_list(one) for one in value[:MAX_LISTED])}{more})"

@@ -238,7 +238,10 @@ async def test_a_figure_is_an_item_whose_citation_is_its_query(everywhere: Shop)
     assert item.data == {"count": cheap}
     assert item.query is not None
     assert (item.query.rows, item.query.dsl["aggregates"]) == (cheap, [{"function": "count"}])
-    assert f"Number of Product records: {cheap}\nof the records where price < 20" in item.content
+    assert (
+        f"Number of Product records: {cheap}\ncomputed from Product where Price < 20"
+        in item.content
+    )
     assert item.key == (await count()).key
     assert item.key != (await count(wheres=[{"field": "price", "op": "<", "value": 21}])).key
     none = await count(wheres=[{"field": "price", "op": "<", "value": 0}])

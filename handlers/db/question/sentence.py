@@ -18,7 +18,14 @@ from groundhook.core.types.query_language import (
 )
 from groundhook.handlers.db.model.coerce import to_json
 from groundhook.handlers.db.model.schema import Field, Schema, route
-from groundhook.handlers.db.query.dsl import EVERY_TEXT, NULL_OPERATORS, QueryDSL, model_named
+from groundhook.handlers.db.query.dsl import (
+    EVERY_TEXT,
+    MATCH_ANY,
+    MATCH_NONE,
+    NULL_OPERATORS,
+    QueryDSL,
+    model_named,
+)
 from groundhook.handlers.db.question.vocabulary import Vocabulary
 
 MOST_LISTED = 8  # values of a condition that are written out
@@ -166,6 +173,8 @@ class Teller:
         if where.other is not None:
             other = self._other(schema, where.other)
             return f"{self.label(schema, where.field)} {OPS.get(where.op, where.op)} {other}"
+        if where.field == EVERY_TEXT:
+            return self._anywhere(where)
         label, there = self.label(schema, where.field), where.op in ("not null", "!=")
         if where.op in NULL_OPERATORS or where.value == "":
             if self.field(schema, where.field) is None:
@@ -176,6 +185,13 @@ class Teller:
             form = "contains" if text.startswith("%") else "begins"
             return self.told(form, field=label, value=text.strip('%"'))
         return self._comparison(label, where)
+
+    def _anywhere(self, where: Where) -> str:
+        """Return a condition on all texts of a record: "any text contains oak and ash"."""
+        if where.op == MATCH_NONE:
+            return self.told("without", relation=self._listed(where, "or"))
+        words = self._listed(where, "or" if where.op == MATCH_ANY else "and")
+        return self.told("contains", field=self.say["any_text"], value=words)
 
     def _related(self, schema: Schema, where: Where) -> str:
         """Return a condition on related records: "number of Orders (Total > 5) > 6"."""
@@ -206,10 +222,12 @@ class Teller:
         if where.op == "between":
             low, high = (self._value(value) for value in where.value)
             return f"{low} ≤ {label} ≤ {high}"
+        return f"{label} {OPS.get(where.op, where.op)} {self._listed(where, 'or')}"
+
+    def _listed(self, where: Where, joined: str) -> str:
         values = where.value if isinstance(where.value, (list, tuple)) else [where.value]
-        joined = f" {self.say['or']} ".join(self._value(value) for value in values[:MOST_LISTED])
-        more = " …" if len(values) > MOST_LISTED else ""
-        return f"{label} {OPS.get(where.op, where.op)} {joined}{more}"
+        shown = f" {self.say[joined]} ".join(self._value(value) for value in values[:MOST_LISTED])
+        return f"{shown} …" if len(values) > MOST_LISTED else shown
 
     def _value(self, value: Any) -> str:
         if isinstance(value, bool):
