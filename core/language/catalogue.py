@@ -23,6 +23,7 @@ where a part has blanks, one part on each line:
 | before names | prepositions that leave a question together with the name behind them |
 | asks number, asks value, asks what | regular expressions, one on each line, of questions whose
 answer is a number, is often in a table, or is a definition; `asks what` is the opening |
+| asks how | openings of questions for how something is done, likewise |
 | subject ends | words behind which "what is X for Y" has more than a name |
 | joining questions, opening questions | words that join two questions, and begin the second one |
 | referring back | words of a second question that mean something of the first one |

@@ -28,7 +28,7 @@ from groundhook.core.types.search import Item
 from groundhook.host.llm.candidates import Candidate
 from groundhook.host.llm.lists import announced
 from groundhook.host.llm.passages import Quote, is_quoted_table, passage, repeats
-from groundhook.host.llm.questions import QuestionPart
+from groundhook.host.llm.questions import QuestionPart, vague_terms
 from groundhook.host.llm.shape import LEVEL, shape
 
 MOST_PASSAGES = 3
@@ -37,6 +37,7 @@ LEAST_OF_BEST = 0.6  # a passage needs at least this share of the best score
 CARRIES = 0.75  # share of the best passage's words of the question that another document needs
 AROUND = 0.5  # weight of a term that is only in the heading, title or names of columns
 AROUND_CODE = 0.9  # the same for code, whose heading says what it does
+VAGUE = 0.3  # weight of a word such as "work" or "use"
 OF_ITEM = 0.5
 OF_WORDS = 0.8  # the rest is the same for every sentence
 OF_HEADING = 0.3  # added for a heading that is the question
@@ -70,10 +71,13 @@ def words(
 
 
 def _rarity(wanted: frozenset[str], bodies: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Return the inverse document frequency of each term among the candidates, as in BM25."""
+    """Return the inverse document frequency of each term among the candidates, as in BM25, and
+    less for terms that say nothing of the subject."""
     seen = Counter(term for body in bodies for term in body & wanted)
     return {
-        term: math.log(1 + (len(bodies) - seen[term] + 0.5) / (seen[term] + 0.5)) for term in wanted
+        term: math.log(1 + (len(bodies) - seen[term] + 0.5) / (seen[term] + 0.5))
+        * (VAGUE if term in vague_terms() else 1.0)
+        for term in wanted
     }
 
 

@@ -45,6 +45,19 @@ def _asks_what() -> re.Pattern[str]:
 
 
 @cache
+def _asks_how() -> re.Pattern[str]:
+    """The answer is often an example."""
+    return re.compile(rf"^\W*(?:{_lines('asks how')})\b", re.I)
+
+
+@cache
+def vague_terms() -> frozenset[str]:
+    """Return the terms that passages on any subject have: "work", "use"."""
+    asked = [each for each in languages().values() if each.lines("asking")]
+    return frozenset(term for each in asked for term in terms(" ".join(each.words("vague"))))
+
+
+@cache
 def _subject_ends() -> re.Pattern[str]:
     return re.compile(rf"\b(?:{_words('subject ends')})\b", re.I)
 
@@ -65,13 +78,15 @@ def _refers_back() -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class QuestionPart:
-    """One question. `subject` has the terms of X when the question is "what is X"; `about` has the
+    """One question. `subject` has the terms of X when the question is "what is X" or "how
+    does X work"; `how`: it asks how something is done; `about` has the
     terms of the first part when this part refers back to it ("and how is it …"). `respelt` has
     terms that the sources spell otherwise."""
 
     text: str
     number: bool = False
     value: bool = False
+    how: bool = False
     subject: frozenset[str] = frozenset()
     about: frozenset[str] = frozenset()
     respelt: Mapping[str, str] = field(default_factory=dict)
@@ -108,10 +123,12 @@ def _part(text: str) -> QuestionPart:
     subject: frozenset[str] = frozenset()
     definition = _asks_what().match(text)
     if definition and not _subject_ends().search(definition["subject"]):
-        subject = frozenset(terms(definition["subject"]))
+        named = frozenset(terms(definition["subject"]))
+        subject = named - vague_terms() or named
     return QuestionPart(
         text,
         bool(_asks_number().search(text)),
         bool(_asks_value().search(text)),
+        bool(_asks_how().match(text)),
         subject if len(subject) <= 4 else frozenset(),
     )

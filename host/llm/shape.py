@@ -11,6 +11,7 @@ from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.sentences import Sentence
 
 CODE = 0.5  # it explains itself to few
+EXAMPLE = 0.8  # code where the question is how something is done
 LONG_WINDED = 30  # a sentence of more words has some of the question's words by chance
 
 _DANGLING = re.compile(
@@ -81,7 +82,7 @@ def points_elsewhere(text: str) -> bool:
 
 def _rate_alone(sentence: Sentence, part: QuestionPart, *, announces: bool) -> float:
     if sentence.kind == "code":
-        return CODE
+        return EXAMPLE if part.how else CODE
     if points_elsewhere(sentence.text):
         return 0.1
     return (

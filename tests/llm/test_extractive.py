@@ -304,6 +304,27 @@ async def test_what_is_x_is_answered_by_the_sentence_that_defines_it() -> None:
     assert "A small part of a machine" in quotes(await answer("What is a widget?", [page]))[0][0]
 
 
+@pytest.mark.parametrize("question", ["How do widgets work?", "What does a widget do?"])
+async def test_how_something_works_is_answered_by_what_it_is_and_not_by_the_word_works(
+    question: str,
+) -> None:
+    other = item("a1b2", "It works for tables too. A widget works alone, if this is set.", "Setup")
+    page = item("c3d4", "A widget is a small part of a machine. It turns a wheel.", "Parts")
+    first, *_ = quotes(await answer(question, [other, page]))
+    assert first[0].startswith("A widget is a small part of a machine.")
+
+
+async def test_how_something_is_done_is_answered_by_an_example_and_otherwise_by_prose() -> None:
+    page = item(
+        "a1b2",
+        "# Watching files\n\n```\nfor change in watch('./files'):\n```\n\n",
+        "Watching files",
+    )
+    log = item("c3d4", "Changes: files that are watched are closed at the end.", "Changes", 0.6)
+    assert "for change" in (await answer("How do I watch files?", [page, log])).split("#ref")[0]
+    assert "closed at" in (await answer("Why are files watched?", [page, log])).split("#ref")[0]
+
+
 async def test_a_question_with_two_parts_is_answered_in_both() -> None:
     page = item("a1b2", "A widget is a small part of a machine. It is made of steel.", "Widgets")
     care = item("c3d4", "Oil keeps a widget from rusting. Water does not.", "Care")

@@ -44,6 +44,25 @@ def test_a_part_that_points_back_is_about_what_the_first_part_is_about() -> None
 
 
 @pytest.mark.parametrize(
+    ("question", "subject", "how"),
+    [
+        ("How do hooks work?", "hooks", False),
+        ("What does the indexer do?", "indexer", False),
+        ("Wie funktioniert ein Haken?", "Haken", False),
+        ("¿Cómo funcionan los ganchos?", "ganchos", True),
+        ("How do I start work?", "", True),
+        ("Wie starte ich einen Lauf?", "", True),
+        ("איך עובד המנוע?", "המנוע", True),
+    ],
+)
+def test_how_something_works_is_about_it_and_how_something_is_done_is_said(
+    question: str, subject: str, how: bool
+) -> None:
+    (part,) = parts(question)
+    assert (part.subject, part.how) == (frozenset(terms(subject)), how)
+
+
+@pytest.mark.parametrize(
     ("question", "number", "value"),
     [
         ("How long may a job run?", True, False),
