@@ -102,8 +102,12 @@ class Offers:
         texts, loaded = phrases_to_look_up(question, words), dict[str, OfferedModel]()
         failed: list[tuple[str, SourceNotConfigured | NotPermitted]] = []
         for at, model in enumerate(sorted(models, key=lambda one: one not in first)):
-            if at == len(first) and offers and not failed:
-                yield list(offers.values())
+            if at == len(first):
+                if offers and not failed:
+                    yield list(offers.values())
+                seen = (one for one in models if self._may_see(one, scope))
+                permits = ((one, permit_for(self._models[one], scope.identity)) for one in seen)
+                await self._store.sample_together(permits)
             try:
                 permit_for(self._models[model], scope.identity)
                 offers[model] = await self._build_offer(model, texts, loaded, scope)

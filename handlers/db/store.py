@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -15,7 +16,7 @@ import anyio
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from groundhook.core.errors import SourceNotConfigured, SourceTimeout
+from groundhook.core.errors import SourceError, SourceNotConfigured, SourceTimeout
 from groundhook.core.types.model_spec import ModelSpec
 from groundhook.handlers.db.engines.engine import DatabaseEngine, render
 from groundhook.handlers.db.model import fulltext
@@ -41,6 +42,7 @@ LARGE = 50_000  # rows, beyond which a look-up that reads them all is noticed
 INDEX_SECONDS = 30.0  # before the existence of a full-text index is checked again
 MAX_SAMPLES = 64  # cached, by (model, permit), beside one of each model
 BATCH_ROWS = 50  # fetched together
+TOGETHER = 50  # tables that are sampled in one read
 
 _Row = dict[str, Any]
 
@@ -210,37 +212,57 @@ class Store:
             if isinstance(known, SourceTimeout):
                 raise SourceTimeout(known.message, hint=known.hint)
             return known
-        place, sampled = self._place(model), sampled_fields(self.schemas[model])
-        sample = partial(place.compiler.sample, model, permits={model: permit})
-
-        def work(connection: Connection) -> Samples:
-            few = place.compiler.rows(model, sampled, {model: permit}, FEW_ROWS)
-            rows = connection.execute(few).all() if sampled else []
-            if len(rows) < FEW_ROWS:  # one statement is enough for most of hundreds of tables
-                columns = zip(sampled, zip(*rows, strict=True), strict=False)
-                counts = {one.name: _short(Counter(column).items()) for one, column in columns}
-                return Samples(counts, frozenset(one.name for one in sampled))
-            counts, whole = {}, set()
-            for one in sampled:
-                rows = connection.execute(sample(one, rows=SAMPLE_ROWS, values=SAMPLE_VALUES)).all()
-                if len(rows) < SAMPLE_VALUES and sum(row[1] for row in rows) < SAMPLE_ROWS:
-                    whole.add(one.name)
-                elif self._has_index(model, one):
-                    every = sample(one, rows=None, values=INDEXED_VALUES)
-                    all_of_it = connection.execute(every).all()
-                    if len(all_of_it) < INDEXED_VALUES:
-                        whole.add(one.name)
-                    rows = [*all_of_it, *rows]
-                counts[one.name] = _short((row[0], row[1]) for row in rows)
-            return Samples(counts, frozenset(whole))
-
         try:
-            samples: Samples = await place.engine.read(work, self._names([model]))
+            [samples] = await self._sample_all([key])
         except SourceTimeout as exc:
             self._cache_samples(key, exc.with_traceback(None))
             raise
         self._cache_samples(key, samples)
         return samples
+
+    async def sample_together(self, keys: Iterable[tuple[str, Permit | None]]) -> None:
+        """Sample models with their permits `TOGETHER` at a time, since each read has its costs. A
+        table that is missing, differs or takes too long is left to `samples`."""
+        now, wanted = time.monotonic(), dict[str, list[tuple[str, Permit | None]]]()
+        for key in dict.fromkeys(keys):
+            if now - self._samples.get(key, (-SAMPLE_SECONDS, None))[0] >= SAMPLE_SECONDS:
+                wanted.setdefault(self._models[key[0]].connection, []).append(key)
+        for connection, there in wanted.items():
+            for at in range(0, len(there) if connection in self._places else 0, TOGETHER):
+                some = there[at : at + TOGETHER]
+                with suppress(SourceError):
+                    for key, samples in zip(some, await self._sample_all(some), strict=True):
+                        self._cache_samples(key, samples)
+
+    async def _sample_all(self, some: Sequence[tuple[str, Permit | None]]) -> list[Samples]:
+        found: list[Samples] = await self._place(some[0][0]).engine.read(
+            lambda connection: [self._sample(connection, *key) for key in some],
+            self._names([model for model, _ in some]),
+        )
+        return found
+
+    def _sample(self, connection: Connection, model: str, permit: Permit | None) -> Samples:
+        sampled, compiler = sampled_fields(self.schemas[model]), self._place(model).compiler
+        sample = partial(compiler.sample, model, permits={model: permit})
+        few = compiler.rows(model, sampled, {model: permit}, FEW_ROWS)
+        rows = connection.execute(few).all() if sampled else []
+        if len(rows) < FEW_ROWS:  # one statement is enough for most of hundreds of tables
+            columns = zip(sampled, zip(*rows, strict=True), strict=False)
+            counts = {one.name: _short(Counter(column).items()) for one, column in columns}
+            return Samples(counts, frozenset(one.name for one in sampled))
+        counts, whole = {}, set()
+        for one in sampled:
+            rows = connection.execute(sample(one, rows=SAMPLE_ROWS, values=SAMPLE_VALUES)).all()
+            if len(rows) < SAMPLE_VALUES and sum(row[1] for row in rows) < SAMPLE_ROWS:
+                whole.add(one.name)
+            elif self._has_index(model, one):
+                every = sample(one, rows=None, values=INDEXED_VALUES)
+                all_of_it = connection.execute(every).all()
+                if len(all_of_it) < INDEXED_VALUES:
+                    whole.add(one.name)
+                rows = [*all_of_it, *rows]
+            counts[one.name] = _short((row[0], row[1]) for row in rows)
+        return Samples(counts, frozenset(whole))
 
     async def lookup(
         self, model: str, permit: Permit | None, samples: Samples, texts: Sequence[str]

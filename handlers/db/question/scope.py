@@ -38,7 +38,8 @@ class OfferedModel:
 class QuestionScope:
     """A model as a question speaks of it. `starts` are the beginnings of the question's words:
     other values need not be known. Within a relation `path` is its name with a dot, which begins
-    the names of all fields."""
+    the names of all fields. `values` are those that the question may name, by model and field; they
+    are the same for all scopes of a question."""
 
     offer: OfferedModel
     words: Vocabulary
@@ -46,7 +47,7 @@ class QuestionScope:
     path: str = ""
     fields: dict[Phrase, list[Field]] = field(default_factory=dict)
     relations: dict[Phrase, list[Relation]] = field(default_factory=dict)
-    values: dict[str, Mapping[Phrase, tuple[str, ...]]] = field(default_factory=dict)
+    values: dict[tuple[str, str], Mapping[Phrase, tuple[str, ...]]] = field(default_factory=dict)
     _words: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,7 +68,8 @@ class QuestionScope:
         """The models of the relations, as questions about this model speak of them."""
         offers = self.offer.related.items()
         return {
-            name: QuestionScope(one, self.words, self.starts, f"{name}.") for name, one in offers
+            name: QuestionScope(one, self.words, self.starts, f"{name}.", values=self.values)
+            for name, one in offers
         }
 
     @cached_property
@@ -88,7 +90,7 @@ class QuestionScope:
         such as a year."""
         alone = len(self.schema.keys) == 1
         return [
-            replace(one, name=self.path + one.name)
+            replace(one, name=self.path + one.name) if self.path else one
             for one in self.schema.visible
             if not (one.name in self.schema.keys and (alone or one.name in self.foreign))
             and not (one.name in self.foreign and one.kind in NUMBERS)
@@ -257,8 +259,7 @@ class QuestionScope:
                 yield from ((*stems, noun) for noun in self.words.file.dates.nouns)
 
     def _add_synonyms(self) -> None:
-        for group in self.words.file.synonyms:
-            phrases = list(map(self.words.stems, group))
+        for phrases in self.words.synonyms:
             named = [one for phrase in phrases for one in self.fields.get(phrase, ())]
             for phrase in phrases:
                 if phrase not in self.fields and phrase not in self.nouns:

@@ -172,7 +172,8 @@ def models_named(text: str, schemas: Iterable[Schema], words: Vocabulary) -> lis
 def scopes_of(text: str, offers: Iterable[OfferedModel], words: Vocabulary) -> list[QuestionScope]:
     """Return models as a question speaks of them."""
     starts = frozenset(map(start_of, _parts_of(text, words)))
-    return [QuestionScope(offer, words, starts) for offer in offers]
+    values: dict[tuple[str, str], Mapping[Phrase, tuple[str, ...]]] = {}
+    return [QuestionScope(offer, words, starts, values=values) for offer in offers]
 
 
 def all_values(scope: QuestionScope, one: Field) -> Iterable[str]:
@@ -188,8 +189,9 @@ def all_values(scope: QuestionScope, one: Field) -> Iterable[str]:
 def known_values(scope: QuestionScope, one: Field) -> Mapping[Phrase, tuple[str, ...]]:
     """Return the values of a field that the question may name, since they start like one of its
     words, by their words; those of options also by their stems, behind an empty word."""
-    if one.name in scope.values:
-        return scope.values[one.name]
+    key = (scope.schema.id, one.name.removeprefix(scope.path))
+    if key in scope.values:
+        return scope.values[key]
     found: dict[Phrase, list[str]] = {}
     kinds = bool(one.options) or one.kind == "json" or scope.is_kind(one, "category")
     for value in all_values(scope, one):
@@ -203,7 +205,7 @@ def known_values(scope: QuestionScope, one: Field) -> Mapping[Phrase, tuple[str,
         if kinds:
             found.setdefault(("", *map(scope.words.stem, phrase)), []).append(value)
     made = {phrase: tuple(dict.fromkeys(values)) for phrase, values in found.items()}
-    scope.values[one.name] = made
+    scope.values[key] = made
     return made
 
 

@@ -48,6 +48,11 @@ class Vocabulary:
         """Return the stems of the words of a name. `FirstName` and `first_name` have two."""
         return lru_cache(MOST_STEMS)(self._stems_of)
 
+    @cached_property
+    def synonyms(self) -> list[list[Phrase]]:
+        """Names of fields that mean the same, as stems."""
+        return [list(map(self.stems, group)) for group in self.file.synonyms]
+
     def _strip_ending(self, word: str) -> str:
         if len(word) > SHORTEST_STEM and not word.endswith(self.file.endings_kept):
             for ending, instead in self.file.endings:
