@@ -18,6 +18,7 @@ from groundhook.handlers.db.question.scope import NUMBERS, TIMES
 MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 COUNTED = frozenset({"=", "<", "<=", ">", ">="})  # operators of numbers of records
 DIGITS = 6
+MOST_MEANT = 3  # numbers of a record, of each of which a bound without a name or unit may be
 LONGEST_LIFE = 130  # years
 
 
@@ -39,9 +40,11 @@ class Bound:
 def number_conditions(here: Here, i: int) -> Iterator[Clause]:
     """Yield the conditions on numbers that begin at a position."""
     yield from _of_named_field(here, i)
+    # "products under 100"
+    behind = any(end == i for start in range(max(0, i - 4), i) for end, _ in here.nouns_at(start))
     for at in here.question.leads(i, "having", "of"):
         for bound in bounds(here, at):
-            yield from _bounded(here, bound)
+            yield from _bounded(here, bound, several=behind and at == i)
     for start, kind in here.question.all(i, "number_verbs"):
         for at in here.question.past(start, "articles"):
             for bound in bounds(here, at):
@@ -104,8 +107,8 @@ def _of_named_field(here: Here, i: int) -> Iterator[Clause]:
                         yield Clause("c", bound.end, (where,))
 
 
-def _bounded(here: Here, bound: Bound) -> Iterator[Clause]:
-    for end, one, named in _fields_for(here, bound):
+def _bounded(here: Here, bound: Bound, *, several: bool = False) -> Iterator[Clause]:
+    for end, one, named in _fields_for(here, bound, several=several):
         if not bound.led and not named:
             continue
         if where := compare(here, bound, one):
@@ -114,9 +117,9 @@ def _bounded(here: Here, bound: Bound) -> Iterator[Clause]:
     yield from _ages(here, bound)
 
 
-def _fields_for(here: Here, bound: Bound) -> Iterator[tuple[int, Field, bool]]:
+def _fields_for(here: Here, bound: Bound, *, several: bool) -> Iterator[tuple[int, Field, bool]]:
     """Yield the fields that a bound may be of, each with the end of the words for it, and whether
-    they name it."""
+    they name it. If `several`, it may be of each number of the record."""
     question, scope, end = here.question, here.scope, bound.end
     for at in question.past(end, "of"):
         for stop, one in here.fields_at(at, *NUMBERS):
@@ -127,17 +130,19 @@ def _fields_for(here: Here, bound: Bound) -> Iterator[tuple[int, Field, bool]]:
         yield from ((stop, one, True) for one in _of_kind_or_unit(here, kind, bound.amounts[-1]))
     if not said and bound.kind != "date":
         rated = any(kind == "rating" for kind, _ in bound.amounts[-1].units)
-        yield from ((end, one, rated) for one in _unnamed(here, bound))
+        yield from (
+            (end, one, rated) for one in _unnamed(here, bound, MOST_MEANT if several else 1)
+        )
 
 
-def _unnamed(here: Here, bound: Bound) -> list[Field]:
+def _unnamed(here: Here, bound: Bound, most: int) -> list[Field]:
     """Return the fields of a bound that no word names: of its unit, of what its comparison speaks
-    of, or the only number there is."""
+    of, or the numbers there are, if they are no more than `most`."""
     scope, last = here.scope, bound.amounts[-1]
     if last.units or bound.kind:
         return _of_kind_or_unit(here, bound.kind, last)
     numbers = [one for one in scope.own if one.kind in NUMBERS and not scope.is_kind(one, "year")]
-    return numbers if len(numbers) == 1 and not scope.of_persons else []
+    return numbers if len(numbers) <= most and not scope.of_persons else []
 
 
 def _of_kind_or_unit(here: Here, kind: str, amount: Amount) -> list[Field]:

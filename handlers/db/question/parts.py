@@ -77,8 +77,9 @@ def _figures(here: Here, i: int) -> Iterator[Clause]:
 
 
 def _figure_of(here: Here, i: int, function: str, kinds: Iterable[str]) -> Iterator[Clause]:
-    for end, one in here.fields_at(i, *kinds):
-        yield Clause("g", end, fields=(one,), figure=function)
+    for at in (i, *(end for end, _ in here.nouns_at(i))):  # "average order total"
+        for end, one in here.fields_at(at, *kinds):
+            yield Clause("g", end, fields=(one,), figure=function)
 
 
 def _different(here: Here, i: int) -> Iterator[Clause]:

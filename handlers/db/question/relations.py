@@ -4,6 +4,7 @@ orders over 100", "albums by Iron Maiden", "customers without orders"."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from groundhook.core.types.query_language import Where
 from groundhook.handlers.db.model.schema import Field, Relation
@@ -115,21 +116,21 @@ def _by_name(here: Here, i: int) -> Iterator[Clause]:
     """ "albums by Iron Maiden", "orders of Anna Berg", "does Anna Berg have"."""
     question = here.question
     for at, kinds in after_prepositions(question, i):
-        for end, wheres in _names_of_related(here, at, kinds):
-            yield Clause("c", end, wheres)
+        yield from _names_of_related(here, at, kinds)
     for at in (*question.after(i, "do"), *question.after(i, "have")):
-        for end, wheres in _names_of_related(here, at, {""}):
-            yield from (Clause("c", stop, wheres) for stop in question.past(end, "have"))
+        for clause in _names_of_related(here, at, {""}):
+            yield from (replace(clause, end=stop) for stop in question.past(clause.end, "have"))
 
 
-def _names_of_related(
-    here: Here, i: int, kinds: set[str]
-) -> Iterator[tuple[int, tuple[Where, ...]]]:
+def _names_of_related(here: Here, i: int, kinds: set[str]) -> Iterator[Clause]:
+    """Yield the conditions on the names of related records. No figure comes of a last name alone,
+    which several may have."""
     for relation, inner in _offered(here):
         if not relation.many and kinds & _kinds_of(inner, relation):
             for clause in inner.once(conditions, i):
-                if clause.kind == "N" and len(inner.scope.titles) == len(clause.wheres):
-                    yield clause.end, clause.wheres
+                if clause.kind == "N":
+                    part = len(clause.wheres) < len(inner.scope.titles)
+                    yield replace(clause, kind="c", list_only=part)
 
 
 def _kinds_of(inner: Here, relation: Relation) -> set[str]:
