@@ -118,10 +118,10 @@ def _knowledge(visit: Visit, picture: Any) -> None:
     page = visit.page
     visit.sign_in(fragment="#view=knowledge")
     page.get_by_label("Search in this collection").fill("How long does black tea take?")
-    page.get_by_role("button", name="tea <b>.md", exact=True).wait_for()
+    page.get_by_role("button", name="Tea", exact=True).wait_for()
     page.get_by_role("button", name="Search", exact=True).click()
     page.locator(".cut").first.wait_for()
-    page.get_by_role("button", name="tea <b>.md", exact=True).first.click()
+    page.get_by_role("button", name="Tea", exact=True).first.click()
     page.locator(".cut .better").first.wait_for()
     picture("knowledge")
 

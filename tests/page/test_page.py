@@ -373,6 +373,8 @@ def test_an_error_says_what_happened_and_offers_another_try(visit: Visit) -> Non
     trouble.wait_for()
     assert trouble.inner_text()
     visit.page.get_by_role("button", name="Try again").wait_for()
+    # It was found; that the model failed is another matter.
+    assert visit.page.get_by_text("nothing found that answers this").count() == 0
 
 
 @pytest.mark.browser
@@ -572,6 +574,12 @@ def test_a_narrow_window_scrolls_in_one_direction(chromium: Browser, site: Serve
         page.get_by_role("button", name="Chats").click()
         page.get_by_role("button", name="New chat", exact=True).click()
         page.get_by_role("button", name="Which teas are there?", exact=True).wait_for()
+        open_workbench(visit, "Which teas are there?")
+        page.get_by_label("Questions").fill("Which teas are there?\nHow long does Assam take?")
+        page.get_by_role("button", name="Run both").click()
+        page.get_by_text("No question expects anything").wait_for()
+        view = page.locator(".workbench")
+        assert view.evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 @pytest.mark.browser

@@ -461,7 +461,7 @@ function account(search) {
  */
 export function judged(turn) {
   const { end } = turn;
-  if (!end) return [];
+  if (!end?.content) return []; // one that failed was no answer
   const said = [];
   const sure = certainty(turn);
   // A refusal claims nothing that could be cited, nor does a question back, which is none either.

@@ -15,7 +15,7 @@ const TABS = ["Sources", "Trace", "Settings", "Events", "Check"];
 const FORMULA = "Final = score × weight of where it came from (user, hook, auto) × factor of the reranker.";
 
 /** @param {unknown} value */
-const number = (value) => (typeof value === "number" ? value.toFixed(2).replace(/^0\./, ".") : "–");
+export const number = (value) => (typeof value === "number" ? value.toFixed(2).replace(/^0\./, ".") : "–");
 
 /**
  * The arithmetic of a source's place.
@@ -207,7 +207,9 @@ export class Why {
       return [`the nearest passage has a similarity of ${number(judged.near)}`, held, lacks].filter(Boolean).join(", ");
     };
     const steps = this.#nodes.filter((each) => each.type === "vector_search" && each.data?.judged);
-    const reasons = steps.map(({ label, data }) => h("li", { dir: "auto" }, `${label}: ${data.judged.certainty}; ${words(data.judged)}`));
+    const passages = steps.map(({ label, data }) => `${label}: ${data.judged.certainty}; ${words(data.judged)}`);
+    const rows = turn.searches.filter((each) => each.certainty && each.read_as && each.read_as !== each.query).map((each) => `${each.query}: ${each.certainty}; read as ${each.read_as}`);
+    const reasons = [...passages, ...rows].map((each) => h("li", { dir: "auto" }, each));
     const sure = certainty(turn);
     return sure || reasons.length ? [h("p", null, sure ? `Certainty: ${sure}` : "Certainty of the searches"), h("ul", { class: "note" }, ...reasons)] : [];
   }

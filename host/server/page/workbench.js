@@ -5,7 +5,7 @@ import { Problem, readLines } from "./api.js";
 import { blockNode, copy } from "./blocks.js";
 import { count, duration, h, keepingFocus } from "./dom.js";
 import { save } from "./table.js";
-import { formula } from "./why.js";
+import { formula, number } from "./why.js";
 
 /** @typedef {import("./types.d.ts").TrialAnswer} TrialAnswer */
 
@@ -360,7 +360,6 @@ function facts(answer, before) {
  * @param {Map<string, any> | null} moves
  */
 function ranking(answer, moves) {
-  const number = (/** @type {unknown} */ value) => (typeof value === "number" ? value.toFixed(2) : "–");
   const rows = answer.ranking.map((entry, n) => {
     const moved = moves?.get(entry.citation_id);
     return h(
