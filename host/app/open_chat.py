@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -50,6 +50,7 @@ class OpenChat:
     is_kept: bool  # whether the store has it; it does from the first message on
     request: RequestKey | None = None  # of the next turn, for a server whose clients repeat it
     contract: Contract = NO_CONTRACT  # of the next turns
+    kept: Mapping[str, Any] = field(default_factory=dict)  # with the next turns, for `kept_with`
     can_ask: bool = True  # whether the client can show calls that need the user's approval
     _running: TurnRecorder | None = None
 
@@ -214,6 +215,7 @@ class OpenChat:
         async def make_request(turn: StoredTurn) -> Request:
             nonlocal stored, request
             stored = True
+            await self._of.keep_with(self._owner, turn, self.kept)
             request = await self._make_request(runtime, question, options, turn)
             return request
 

@@ -55,6 +55,7 @@ from groundhook.host.turn.open_turns import OpenTurns
 from groundhook.host.turn.stream import open_turn
 
 LOST = ("turn_lost", "the answer is incomplete: its process ended")
+NOTHING: Mapping[str, Any] = {}
 QUESTION = 0  # the number of the line in front of the events of a log
 UNDOING_S = 5.0  # longest wait for the store after a turn that could not begin
 
@@ -86,11 +87,11 @@ class StoredTurns:
         options: TurnOptions,
         contract: Contract = NO_CONTRACT,
         request: RequestKey | None = None,
-        kept: Sequence[Mapping[str, Any]] = (),
+        kept: Mapping[str, Any] = NOTHING,
     ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Run a turn without a chat, as `Host.stream` does, and store its events while it runs, so
-        that other processes can read them; they belong to `owner`. `kept` are messages that are
-        stored with them, for `messages_of`. Raises RequestRepeated, StorageError and what
+        that other processes can read them; they belong to `owner`. `kept` is
+        stored with them, for `kept_with`. Raises RequestRepeated, StorageError and what
         `Host.stream` raises."""
         runtime = self.runtime()
         asked = Request(
@@ -104,21 +105,26 @@ class StoredTurns:
         )
 
         async def make_request(turn: StoredTurn) -> Request:
-            if kept:
-                body = line({"messages": list(kept)}).encode()
-                await self.store.logs.append(owner, turn.id, QUESTION, body, turn.lease_until)
+            await self.keep_with(owner, turn, kept)
             return replace(asked, turn_id=turn.id)
 
         return self.run(runtime, owner, self.new_turn("", "", request), make_request)
 
-    async def messages_of(self, owner: ChatOwner, turn_id: str) -> list[dict[str, Any]]:
-        """Return the messages that `stream` has kept with a turn; none if it kept none, or its log
+    async def keep_with(self, owner: ChatOwner, turn: StoredTurn, value: Mapping[str, Any]) -> None:
+        """Store a JSON object with a turn that has no events yet, as long as its log. Raises
+        StorageError."""
+        if value:
+            body = line(value).encode()
+            await self.store.logs.append(owner, turn.id, QUESTION, body, turn.lease_until)
+
+    async def kept_with(self, owner: ChatOwner, turn_id: str) -> Mapping[str, Any]:
+        """Return the object that was stored with a turn; an empty one if there was none, or the log
         has been removed. Raises StorageError."""
         blobs = await self.store.logs.read(owner, turn_id, QUESTION - 1)
         if not blobs or blobs[0][0] != QUESTION:
-            return []
-        messages: list[dict[str, Any]] = read_json(blobs[0][1])["messages"]
-        return messages
+            return NOTHING
+        value: Mapping[str, Any] = read_json(blobs[0][1])
+        return value
 
     def new_turn(
         self,

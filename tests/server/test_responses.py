@@ -80,6 +80,37 @@ def test_the_stream_is_the_same_response_and_can_be_read_later(client: OpenAI) -
         client.responses.retrieve(final.id, stream=True, starting_after=last + 1)
 
 
+@pytest.mark.parametrize("in_chat", [True, False])
+def test_a_response_repeats_its_request_whole_streamed_and_read_later(
+    client: OpenAI, in_chat: bool
+) -> None:
+    asked: Any = {
+        "model": "tea",
+        "input": "all teas",
+        "metadata": {"topic": "tea"},
+        "temperature": 0.5,
+        "max_output_tokens": 500,
+        "safety_identifier": "u",
+        "extra_body": {"groundhook": {"citations": "links"}},
+    }
+    if not in_chat:
+        asked |= {"tools": [WEATHER], "tool_choice": "none", "instructions": "Be brief."}
+    whole = client.responses.create(**asked)
+    *_, last = client.responses.create(stream=True, **asked)
+    assert last.type == "response.completed"
+    for made in (whole, last.response):
+        shown = made.to_dict()
+        assert shown["instructions"] == (None if in_chat else "Be brief.")
+        assert shown["metadata"] == {"topic": "tea"}
+        assert (shown["temperature"], shown["max_output_tokens"]) == (0.5, 500)
+        assert (shown["store"], shown["safety_identifier"]) == (True, "u")
+        tools = ([], "auto") if in_chat else ([WEATHER], "none")
+        assert (shown["tools"], shown["tool_choice"]) == tools
+        assert "[[1]](" in made.output_text
+        for _ in range(2):  # by each process
+            assert client.responses.retrieve(made.id).to_dict() == shown
+
+
 def test_the_next_response_continues_the_chat_of_the_one_before_it(serve: Serve) -> None:
     files = scripted("Two minutes.", {"text": "At 80 °C.", "expect": "Two minutes."}, "Three.")
     with (
@@ -194,7 +225,10 @@ def test_a_response_has_the_form_that_is_demanded(serve: Serve) -> None:
         OpenAI(base_url=f"{served.url}/v1", api_key=OTHER) as client,
     ):
         made = client.responses.parse(model="plain", input="all teas", text_format=Teas)
+        kept = client.responses.retrieve(made.id)
     assert made.output_parsed == Teas(teas=["Assam"])
+    assert kept.to_dict()["text"] == made.to_dict()["text"]
+    assert '"json_schema"' in made.to_json(indent=None)
 
 
 def test_a_response_that_fails_is_an_error_whole_and_streamed(client: OpenAI) -> None:

@@ -231,7 +231,9 @@ class After:
 
 # What SDKs require of a response; the request's own values replace them.
 DEFAULTS: Mapping[str, Any] = {
+    "background": False,
     "instructions": None,
+    "max_output_tokens": None,
     "metadata": {},
     "parallel_tool_calls": True,
     "previous_response_id": None,
@@ -241,6 +243,8 @@ DEFAULTS: Mapping[str, Any] = {
     "tool_choice": "auto",
     "tools": [],
     "top_p": None,
+    "truncation": "disabled",
+    "user": None,
 }
 
 

@@ -19,7 +19,7 @@ from groundhook.core.json_lines import line
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.chats import ENDED, ChatMessage, ChatOwner, StoredTurn
 from groundhook.core.types.contract import Contract
-from groundhook.core.types.events import Event, StreamStart, Text
+from groundhook.core.types.events import Event, StreamStart
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.open_chat import OpenChat
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
@@ -44,6 +44,18 @@ from groundhook.host.server.turns.sse import SSE, FoldWriter, folded, folded_so_
 
 PREFIX = "resp_"
 PREVIOUS = "previous_response_id"
+ECHOED = {
+    "instructions",
+    "max_output_tokens",
+    "metadata",
+    "previous_response_id",
+    "safety_identifier",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "user",
+}
+_PLAIN: Mapping[str, Any] = {"format": {"type": "text"}}
 CANCEL_S = 10.0  # how long a cancelled response is waited for
 
 
@@ -116,10 +128,11 @@ async def create(call: Call) -> ASGIApp:
     call.admit_stream()  # before the turn begins
     stored = wanted.store is not False and _keeps(call)
     in_chat = bool(asked.previous) or (stored and _is_one_question(asked))
-    running = await (_begin_kept if in_chat else _begin_alone)(call, wanted, asked)
-    echoed = _echoed(wanted, kept=in_chat or stored)
-    is_json = bool(asked.contract.reply)
-    fold = _fold(call, running, wanted.model, running.created, echoed, is_json=is_json)
+    kept = _kept(wanted, stored=in_chat or stored)
+    if stored and not in_chat:
+        kept["messages"] = list(asked.kept)
+    running = await (_begin_kept if in_chat else _begin_alone)(call, wanted, asked, kept)
+    fold = _fold(call, running, running.created, kept)
     headers |= turn_headers(call, running)
     if wanted.stream:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
@@ -228,7 +241,7 @@ async def retrieve(call: Call) -> ASGIApp:
     if after != "-1" and not (after.isascii() and after.isdecimal() and len(after) < 10):
         raise WrongRequest("starting_after: should be the `sequence_number` of an event")
     log = await running.events_so_far()
-    whole = _kept_fold(call, running, log)
+    whole = await _kept_fold(call, running, log)
     fold = After(whole, int(after))
     if running.over and (number := await _events(call, whole, log)) <= fold.after:
         raise WrongRequest(f"starting_after: the response has the events 0 to {number - 1}")
@@ -236,10 +249,10 @@ async def retrieve(call: Call) -> ASGIApp:
     return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
 
 
-def _kept_fold(call: Call, running: TurnLog, log: Sequence[Logged]) -> Responses:
-    text = "".join(each.event.delta for each in log if isinstance(each.event, Text)).strip()
-    is_json = text.startswith("{") and text.endswith("}")  # what was demanded is not kept
-    return _fold(call, running, _assistant(log), _created(running), {}, is_json=is_json)
+async def _kept_fold(call: Call, running: TurnLog, log: Sequence[Logged]) -> Responses:
+    # Of a turn that no request for a response has begun nothing is kept.
+    kept = {"model": _assistant(log), "echoed": {}, **await running.kept()}
+    return _fold(call, running, _created(running), kept)
 
 
 async def _events(call: Call, fold: Responses, log: Sequence[Logged]) -> int:
@@ -250,7 +263,7 @@ async def _events(call: Call, fold: Responses, log: Sequence[Logged]) -> int:
 
 async def _response_so_far(call: Call, running: TurnLog) -> dict[str, Any]:
     log = await running.events_so_far()
-    fold = _kept_fold(call, running, log)
+    fold = await _kept_fold(call, running, log)
     state, _ = await folded_so_far(fold, call.audience(), log)
     if running.over:
         return dict(fold.end(state)[-1].data["response"])
@@ -329,11 +342,11 @@ async def _history(call: Call, turn: StoredTurn) -> list[dict[str, Any]]:
     if turn.chat_id:
         path = await host.chats.conversations.path(owner, turn.chat_id, turn.answer_id)
         return [{"role": each.role, "content": _without_markers(each)} for each in path]
-    kept = await host.conversations.messages_of(owner, turn.id)
-    if not kept:
+    messages = (await host.conversations.kept_with(owner, turn.id)).get("messages")
+    if not messages:
         raise _unknown_previous("that response was not kept (`store: false`), or is too old")
     answered, _ = as_messages(list((await _items_of(call, turn.id)).values()))
-    return [*kept, *answered]
+    return [*messages, *answered]
 
 
 def _without_markers(message: ChatMessage) -> Any:
@@ -348,7 +361,9 @@ def _without_markers(message: ChatMessage) -> Any:
     return text + message.text[done:]
 
 
-async def _begin_alone(call: Call, wanted: ResponseRequest, asked: _Asked) -> ServerTurn:
+async def _begin_alone(
+    call: Call, wanted: ResponseRequest, asked: _Asked, kept: Mapping[str, Any]
+) -> ServerTurn:
     start = Start(
         caller=call.caller,
         assistant_id=wanted.model,
@@ -357,19 +372,21 @@ async def _begin_alone(call: Call, wanted: ResponseRequest, asked: _Asked) -> Se
         contract=asked.contract,
         # The SDKs name its items in later requests, as long as it is kept.
         stored=wanted.store is not False and bool(call.caller.identity.user_id),
-        kept=asked.kept if wanted.store is not False and _keeps(call) else (),
+        kept=kept,
     )
     return await begin(call.serving, start)
 
 
-async def _begin_kept(call: Call, wanted: ResponseRequest, asked: _Asked) -> ServerTurn:
+async def _begin_kept(
+    call: Call, wanted: ResponseRequest, asked: _Asked, kept: Mapping[str, Any]
+) -> ServerTurn:
     def send(chat: OpenChat) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         chat.contract = asked.contract
         chat.can_ask = False  # its clients cannot show calls that the user approves
         question = asked.messages[-1].content or ""
         return chat.send(question, after=asked.previous, options=asked.options)
 
-    return await begin_in_chat(call, wanted.model, asked.chat_id or None, send)
+    return await begin_in_chat(call, wanted.model, asked.chat_id or None, send, kept=kept)
 
 
 async def _whole(
@@ -391,38 +408,32 @@ def _json(value: Any, headers: Mapping[str, str] | None = None) -> Response:
     return Response(line(value), media_type="application/json", headers=dict(headers or {}))
 
 
-def _fold(
-    call: Call,
-    running: TurnLog,
-    model: str,
-    created: int,
-    echoed: Mapping[str, Any],
-    *,
-    is_json: bool,
-) -> Responses:
-    style = call.caller.citations or call.serving.settings.openai.citations
+def _fold(call: Call, running: TurnLog, created: int, kept: Mapping[str, Any]) -> Responses:
+    echoed = kept["echoed"]
     chat = OpenAIChat(
         id=f"{PREFIX}{running.turn_id}",
-        model=model,
+        model=kept["model"],
         created=created,
         public_url=call.public_url,
-        citations=echoed.get("groundhook_citations") or style,
+        citations=kept.get("citations")
+        or call.caller.citations
+        or call.serving.settings.openai.citations,
         usage=True,
-        is_json=is_json,
+        is_json=echoed.get("text", _PLAIN)["format"]["type"] != "text",
     )
-    shown = {key: value for key, value in echoed.items() if key != "groundhook_citations"}
-    return Responses(chat=chat, echoed=shown)
+    return Responses(chat=chat, echoed=echoed)
 
 
-def _echoed(wanted: ResponseRequest, *, kept: bool) -> dict[str, Any]:
-    given = wanted.model_dump(
-        include={"instructions", "metadata", "previous_response_id", "temperature", "text"},
-        exclude_none=True,
-    )
-    own: dict[str, Any] = {"store": kept, "groundhook_citations": wanted.groundhook.citations}
-    if wanted.tools:
-        own |= {"tools": list(wanted.tools), "tool_choice": wanted.tool_choice or "auto"}
-    return {**given, **own}
+def _kept(wanted: ResponseRequest, *, stored: bool) -> dict[str, Any]:
+    """Return what is kept with a response: the keys of the request that it repeats. Keys that are
+    not read are not repeated."""
+    given = wanted.model_dump(include=ECHOED, exclude_none=True)
+    form = (wanted.text or {}).get("format")
+    return {
+        "model": wanted.model,
+        "citations": wanted.groundhook.citations,
+        "echoed": {**given, "store": stored, "text": {"format": form} if form else _PLAIN},
+    }
 
 
 def _options(call: Call, wanted: ResponseRequest) -> TurnOptions:

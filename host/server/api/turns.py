@@ -20,6 +20,7 @@ from groundhook.core.types.events import Event, Text
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.host import Host
 from groundhook.host.app.open_chat import OpenChat
+from groundhook.host.app.stored_turns import NOTHING
 from groundhook.host.chats.ports import RequestKey
 from groundhook.host.config.trial import Trial
 from groundhook.host.output.dialects.native import Whole
@@ -119,7 +120,7 @@ class Start:
     trial: Trial | None = None  # which no other process can repeat: such a turn is not stored
     request: RequestKey | None = None
     stored: bool = False  # also where one process serves the app
-    kept: Sequence[Mapping[str, Any]] = ()  # messages for the request that continues it
+    kept: Mapping[str, Any] = field(default_factory=dict)  # for `TurnLog.kept`
     token: str = field(default_factory=new_token)
 
     @property
@@ -171,6 +172,7 @@ async def begin(serving: Serving, start: Start) -> ServerTurn:
         leaving=start.leaving,
         linger_s=start.linger_s,
         token=start.token,
+        kept=start.kept,
         read_elsewhere=partial(is_read_elsewhere, serving.host, start.owner) if stored else None,
     )
     return await serving.begin(start.caller, ask, enter_stored if stored else enter_alone)
@@ -184,25 +186,25 @@ async def begin_in_chat(
     *,
     create: bool = False,
     leaving: OnDisconnect = "stop",
+    kept: Mapping[str, Any] = NOTHING,
 ) -> ServerTurn:
-    """Begin the turn of a chat that `send` opens; `chat_id` and `create` are those of `Host.chat`.
-    Raises Refused, and the errors of `Host.chat` and `send`."""
+    """Begin the turn of a chat that `send` opens; `chat_id` and `create` are those of `Host.chat`,
+    `kept` is what is kept with it. Raises Refused, and the errors of `Host.chat` and `send`."""
     serving, caller = call.serving, call.caller
 
     @asynccontextmanager
     async def enter(host: Host) -> AsyncIterator[AsyncIterator[Event]]:
-        async with (
-            host.chat(
-                assistant_id, identity=caller.identity, chat_id=chat_id, create=create
-            ) as chat,
-            send(chat) as events,
-        ):
-            yield events
+        opened = host.chat(assistant_id, identity=caller.identity, chat_id=chat_id, create=create)
+        async with opened as chat:
+            chat.kept = kept
+            async with send(chat) as events:
+                yield events
 
     ask = TurnParameters(
         owner=caller.owner,
         assistant_id=assistant_id,
         leaving=leaving,
+        kept=kept,
         read_elsewhere=partial(is_read_elsewhere, serving.host, ChatOwner.of(caller.identity)),
     )
     return await serving.begin(caller, ask, enter)

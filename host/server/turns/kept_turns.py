@@ -4,9 +4,10 @@ writes them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -108,6 +109,10 @@ class KeptTurn:
     def _append(self, event: Event, json: bytes) -> None:
         end = (self.log[-1].end if self.log else 0) + len(json)
         self.log.append(Logged(len(self.log) + 1, event, json, end))
+
+    async def kept(self) -> Mapping[str, Any]:
+        """Return what was kept with the turn when it began. Raises StorageError."""
+        return await self.host.conversations.kept_with(self.owner, self.turn.id)
 
     async def ask_to_stop(self) -> bool:
         """Ask the process that runs the turn to end it; return whether it was under way."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import anyio
 
@@ -42,13 +42,14 @@ class TurnParameters:
     """What a server knows of a turn before it begins. `owner` may read the turn; `token` is for an
     anonymous reader. If `leaving` is `stop`, the turn ends `linger_s` seconds after its last reader
     has left (None: the configured time), unless it is `read_elsewhere`: a stored turn may have
-    readers in other processes."""
+    readers in other processes. `kept` is what its dialect keeps with it."""
 
     owner: str
     assistant_id: str
     leaving: OnDisconnect = "stop"
     linger_s: float | None = None
     token: str = field(default_factory=new_token)
+    kept: Mapping[str, Any] = field(default_factory=dict)
     read_elsewhere: Callable[[str], Awaitable[bool]] | None = None
 
 
@@ -92,6 +93,10 @@ class TurnLog(Protocol):
 
     async def events_so_far(self) -> Sequence[Logged]:
         """Return all events that have arrived."""
+        ...
+
+    async def kept(self) -> Mapping[str, Any]:
+        """Return what was kept with the turn when it began."""
         ...
 
     async def ask_to_stop(self) -> bool:
@@ -142,6 +147,10 @@ class ServerTurn:
     async def events_so_far(self) -> Sequence[Logged]:
         """Return all events that have arrived."""
         return self.log
+
+    async def kept(self) -> Mapping[str, Any]:
+        """Return what was kept with the turn when it began."""
+        return self.ask.kept
 
     async def ask_to_stop(self) -> bool:
         """End the turn; return whether it was under way."""
