@@ -44,8 +44,8 @@ endef
 .venv/.installed: pyproject.toml constraints.txt
 	$(call installed,'.[dev]')
 
-# What the demo needs, and what `groundhook serve` and an IDE need after it: 56 packages, a third of
-# those for the tests. A plain installation, which answers the question as well, has 41.
+# What the demo needs, and what `groundhook serve` and an IDE need after it: 57 packages, a third of
+# those for the tests. A plain installation, which answers the question as well, has 42.
 # A name, since the comma would separate two arguments of the call.
 DEMO := '.[server,mcp]'
 .venv/.demo: pyproject.toml constraints.txt

@@ -76,21 +76,46 @@ def test_an_answer_that_stays_wrong_is_an_error_with_the_path(asking: Any) -> No
     assert wrong.value.code == "contract_broken"
 
 
+def test_patterns_and_names_that_no_keyword_knows_are_checked(asking: Any) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"code": {"type": "string", "pattern": r"^\d{2}$"}},
+        "patternProperties": {"^x-": {"type": "integer"}},
+        "unevaluatedProperties": False,
+    }
+    form: Any = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    wrong = '{"code": "7", "x-a": "1", "other": 1}'
+    with asking({"text": wrong, "times": 2}, {"text": '{"code": "07", "x-a": 1}', "times": 0}) as (
+        client
+    ):
+        with pytest.raises(openai.UnprocessableEntityError) as broken:
+            client.chat.completions.create(model="plain", messages=QUESTION, response_format=form)
+        for part in ("code: '7' does not match", "x-a: '1' is not", "not allowed: 'other'"):
+            assert part in broken.value.message
+        raw = client.chat.completions.with_raw_response.create(
+            model="plain", messages=QUESTION, response_format=form
+        )
+    assert "x-groundhook-ignored" not in raw.headers
+
+
 def test_what_is_not_checked_of_a_schema_is_named(asking: Any) -> None:
-    names = {"type": "string", "pattern": "^b$"}
+    names = {"type": "string", "pattern": "^(?=x)", "format": "uri"}
     schema = {"properties": {"a": names, "pattern": {"type": "string"}}, "type": "object"}
     form: Any = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
     with asking({"text": '{"a": "x"}', "times": 0}) as client:
         raw = client.chat.completions.with_raw_response.create(
             model="plain", messages=QUESTION, response_format=form
         )
-        assert raw.headers["x-groundhook-ignored"] == "response_format: pattern"
+        assert (
+            raw.headers["x-groundhook-ignored"]
+            == "response_format: pattern, response_format: format"
+        )
         raw = client.responses.with_raw_response.create(
             model="plain",
             input="all teas",
             text={"format": {"type": "json_schema", "name": "a", "schema": schema}},
         )
-        assert raw.headers["x-groundhook-ignored"] == "text.format: pattern"
+        assert raw.headers["x-groundhook-ignored"] == "text.format: pattern, text.format: format"
 
 
 def test_a_response_without_a_demanded_call_is_an_error(asking: Any) -> None:

@@ -2,16 +2,15 @@
 jsonschema; it is itself imported by the first call of a tool, since the library takes a tenth of a
 second to import.
 
-The schema comes from a server and is untrusted. Keywords that could block the host or make it send
-requests are left to the server: regular expressions, which can take unbounded time and have another
-dialect, and references to other documents. An invalid schema checks nothing. The time of a check is
+The schema comes from a server and is untrusted. References to other documents, which would make the
+host send requests, are left to the server. An invalid schema checks nothing. The time of a check is
 limited, since references and alternatives can multiply each other without end; callers run checks
-in a thread.
+in a thread. Validators written in Rust (jsonschema-rs) are quicker, but nothing can end a check of
+theirs, and they hold Python's lock meanwhile.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,17 +27,16 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from groundhook.core.types.base import dotted
+from groundhook.host.tools.mcp.keywords import BOUNDED, TooLong, is_readable
 
 MAX_PROBLEMS = 5
 MAX_PROBLEM_CHARS = 200  # the library quotes whole values
 SECONDS = 0.5  # of processor time, for a check of arguments and for that of a schema
 
-_SKIPPED = ("pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties")
+# ArithmeticError: `multipleOf` with a fraction and a number that is too large. The last two: a part
+# under a keyword that is unknown, which nothing has checked, and to which a reference leads.
+_LEFT_ALONE = (Unresolvable, RecursionError, ArithmeticError, AttributeError, TypeError)
 _end: ContextVar[float] = ContextVar("end of the check, in processor time of its thread")
-
-
-class TooLong(Exception):
-    """A check that takes longer than it may."""
 
 
 def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
@@ -53,8 +51,7 @@ def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> li
                 _first(validator.iter_errors(dict(arguments))),
                 key=lambda error: [str(step) for step in error.path],
             )
-    # ArithmeticError: `multipleOf` with a fraction and a number that is too large.
-    except (Unresolvable, RecursionError, ArithmeticError):
+    except _LEFT_ALONE:
         return []
     except TooLong:
         return ["the arguments cannot be checked against this schema: it takes too long"]
@@ -86,7 +83,7 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
         return _without_end(_endless_reference(schema))
     except TooLong:
         return "takes too long to check"
-    except (Unresolvable, ArithmeticError):
+    except _LEFT_ALONE:
         pass  # the first is reported below
     parts = list(_objects(schema))
     known = {part["$id"].partition("#")[0] for part in parts if isinstance(part.get("$id"), str)}
@@ -101,16 +98,19 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
 
 
 def unchecked_keywords(schema: Mapping[str, Any]) -> list[str]:
-    """Return the keywords of a schema that are not checked, each once."""
-    parts = list(_objects(schema))
-    # A property may have such a name, too: its schema is an object, but a pattern is a text.
-    return [
-        name
-        for name in _SKIPPED
-        if any(
-            name in part and (name != "pattern" or isinstance(part[name], str)) for part in parts
-        )
-    ]
+    """Return the keywords of a schema that are not checked, each once: patterns that cannot be
+    read, and `format`, which JSON Schema takes for a note."""
+    found: dict[str, None] = {}
+    for part in _objects(schema):
+        # A property may have such a name, too: its schema is an object, but a pattern is a text.
+        if isinstance(part.get("pattern"), str) and not is_readable(part["pattern"]):
+            found["pattern"] = None
+        names = part.get("patternProperties")
+        if isinstance(names, Mapping) and not all(map(is_readable, names)):
+            found["patternProperties"] = None
+        if isinstance(part.get("format"), str):
+            found["format"] = None
+    return list(found)
 
 
 def _without_end(reference: str) -> str:
@@ -189,13 +189,9 @@ def _objects(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 @cache
 def _bounded(known: Any) -> Any:
-    """Return a dialect without the keywords that could block the host, whose time is limited."""
-    checks = {
-        **known.VALIDATORS,
-        **dict.fromkeys(_SKIPPED, _skip_check),
-        "uniqueItems": _unique_items,
-        "additionalProperties": _skip_with_patterns(known.VALIDATORS["additionalProperties"]),
-    }
+    """Return a dialect whose time is limited."""
+    own = {name: check for name, check in BOUNDED.items() if name in known.VALIDATORS}
+    checks = {**known.VALIDATORS, **own}
     kind: Any = extend(known, {name: _timed(check) for name, check in checks.items()})
     kind.evolve = _evolve
     return kind
@@ -229,36 +225,6 @@ def _timed(check: Any) -> Any:
         return check(validator, value, instance, schema)
 
     return timed
-
-
-def _unique_items(_: Any, wanted: Any, items: Any, __: Any) -> Iterator[ValidationError]:
-    """The library's own compares each item with each other one."""
-    if wanted and isinstance(items, list):
-        written = [json.dumps(_comparable(item), sort_keys=True, default=str) for item in items]
-        if len(set(written)) < len(items):
-            yield ValidationError(f"{items!r} has non-unique elements")
-
-
-def _comparable(value: Any) -> Any:
-    """Return a value whose JSON text is that of each equal one: 1.0 is 1."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, list):
-        return [_comparable(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: _comparable(entry) for key, entry in value.items()}
-    return value
-
-
-def _skip_check(*_: Any) -> Iterator[ValidationError]:
-    return iter(())
-
-
-def _skip_with_patterns(check: Any) -> Any:
-    def additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        return () if "patternProperties" in schema else check(validator, value, instance, schema)
-
-    return additional
 
 
 def _first(errors: Iterator[ValidationError]) -> Iterator[ValidationError]:
