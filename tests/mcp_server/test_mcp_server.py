@@ -209,6 +209,21 @@ async def test_tools_of_the_app_have_schemas_hints_and_structured_results(host: 
         assert "numbers" in text_of(wrong)
 
 
+async def test_numbers_of_the_model_are_no_citations_in_text_and_json(make_app: MakeApp) -> None:
+    said = "Green [1], black [2], `a[1]`."
+    files = {
+        "assistants/said/package.yao": '{"name": "Said", "connector": "s"}',
+        "connectors/s.conn.yao": json.dumps({"type": "scripted", "options": {"script": [said]}}),
+    }
+    async with (
+        open_host(make_app(files)) as opened,
+        client(opened, assistant="said", connector=False) as connected,
+    ):
+        answer = await connected.call_tool("ask", {"question": "Which teas?"})
+    assert text_of(answer) == "Green (1), black (2), `a[1]`."
+    assert answer.structured_content["content"] == text_of(answer)
+
+
 async def test_a_whole_turn_answers_with_numbers_and_reports_its_searches(host: Host) -> None:
     steps: list[str] = []
 

@@ -60,6 +60,11 @@ def flush(state: Literal) -> tuple[Literal, Sequence[Event]]:
     return _text(state, "", Text(delta=""), last=True)
 
 
+def without_numbers(text: str) -> str:
+    """Return a whole answer whose own numbers in brackets are no citations."""
+    return _read(Reading(), text, last=True)[1]
+
+
 def _text(
     state: Literal, text: str, event: Text, *, last: bool = False
 ) -> tuple[Literal, Sequence[Event]]:

@@ -31,7 +31,7 @@ from groundhook.core.types.events import (
 )
 from groundhook.core.types.search import LongTable
 from groundhook.host.app.host import Host
-from groundhook.host.output.dialects import fold, native
+from groundhook.host.output.dialects import fold, literal, native
 from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.output.dialects.openai_chat import OpenAIChat
 from groundhook.host.search.citations import index
@@ -101,9 +101,11 @@ class AskedTurn:
             return McpAnswer(text=text or form.message, form=form)
         if answer.error is not None and not text:
             return McpAnswer(text=answer.error.message, failed=True)
+        # Offsets stay: the brackets of a number are replaced, as in the text.
+        content = literal.without_numbers(answer.content)
         return McpAnswer(
             text=text,
-            structured=answer.model_dump(mode="json"),
+            structured=answer.model_copy(update={"content": content}).model_dump(mode="json"),
             links=[*((link, name) for link, name in self._cited.values() if link), *self._whole()],
         )
 
