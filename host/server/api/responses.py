@@ -4,6 +4,7 @@ tools or several messages with its own messages, as long as its log."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -132,7 +133,7 @@ async def create(call: Call) -> ASGIApp:
     if stored and not in_chat:
         kept["messages"] = list(asked.kept)
     running = await (_begin_kept if in_chat else _begin_alone)(call, wanted, asked, kept)
-    fold = _fold(call, running, running.created, kept)
+    fold = _fold(call, running, kept)
     headers |= turn_headers(call, running)
     if wanted.stream:
         return stream(call, running, 0, FoldWriter(fold, call.audience()), SSE, headers)
@@ -251,8 +252,8 @@ async def retrieve(call: Call) -> ASGIApp:
 
 async def _kept_fold(call: Call, running: TurnLog, log: Sequence[Logged]) -> Responses:
     # Of a turn that no request for a response has begun nothing is kept.
-    kept = {"model": _assistant(log), "echoed": {}, **await running.kept()}
-    return _fold(call, running, _created(running), kept)
+    begun = {"model": _assistant(log), "created": _created(running), "echoed": {}}
+    return _fold(call, running, {**begun, **await running.kept()})
 
 
 async def _events(call: Call, fold: Responses, log: Sequence[Logged]) -> int:
@@ -408,12 +409,12 @@ def _json(value: Any, headers: Mapping[str, str] | None = None) -> Response:
     return Response(line(value), media_type="application/json", headers=dict(headers or {}))
 
 
-def _fold(call: Call, running: TurnLog, created: int, kept: Mapping[str, Any]) -> Responses:
+def _fold(call: Call, running: TurnLog, kept: Mapping[str, Any]) -> Responses:
     echoed = kept["echoed"]
     chat = OpenAIChat(
         id=f"{PREFIX}{running.turn_id}",
         model=kept["model"],
-        created=created,
+        created=kept["created"],
         public_url=call.public_url,
         citations=kept.get("citations")
         or call.caller.citations
@@ -431,6 +432,7 @@ def _kept(wanted: ResponseRequest, *, stored: bool) -> dict[str, Any]:
     form = (wanted.text or {}).get("format")
     return {
         "model": wanted.model,
+        "created": int(time.time()),
         "citations": wanted.groundhook.citations,
         "echoed": {**given, "store": stored, "text": {"format": form} if form else _PLAIN},
     }
