@@ -339,16 +339,22 @@ def test_a_tool_of_the_page_is_called_and_its_result_continues_the_run(serve: Se
         own = {"id": "own", "type": "function", "function": {"name": "search", "arguments": "{}"}}
         answered = {"id": "a1", "role": "assistant", "toolCalls": [own, *called]}
         result = {"id": "t1", "role": "tool", "toolCallId": id, "content": "green"}
-        found = {"id": "t0", "role": "tool", "toolCallId": "own", "content": "of the assistant"}
+        found = {
+            "id": "own-result",
+            "role": "tool",
+            "toolCallId": "own",
+            "content": "of the assistant",
+        }
         history = [user("?"), answered, found, result]
         last = sent(client.post(path, json=run_input(*history, tools=[PICK])))
         assert last[-1]["outcome"] == {"type": "success"}
         lost = client.post(path, json=run_input(user("?"), result, tools=[PICK]))
         assert lost.status_code == 400
-        assert "tool_call_id" in lost.json()["detail"]
-        half = client.post(path, json=run_input(*history[:2], user("?"), tools=[PICK]))
-        assert half.status_code == 400
-        assert "its result does not follow" in half.json()["detail"]
+        assert "messages[1].toolCallId: the answer before it" in lost.json()["detail"]
+        for tools in ([PICK], []):
+            half = client.post(path, json=run_input(*history[:3], user("?"), tools=tools))
+            assert half.status_code == 400
+            assert half.json()["detail"].startswith("messages[1].toolCalls[1]: its result does not")
 
 
 @pytest.mark.parametrize(
@@ -360,7 +366,7 @@ def test_a_tool_of_the_page_is_called_and_its_result_continues_the_run(serve: Se
         ({"messages": [user([{"type": "audio"}])]}, "messages[0].content[0].type"),
         ({"messages": [user([{"type": "image"}])]}, "source"),
         ({"messages": [{"role": "assistant", "toolCalls": ["x"]}]}, "messages"),
-        ({"tools": [{"description": "x"}]}, "tools[0].function.name"),
+        ({"tools": [{"description": "x"}]}, "tools[0].name"),
         ({"forwardedProps": {"search": "maybe"}}, "forwardedProps.search"),
     ],
 )

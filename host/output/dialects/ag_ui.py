@@ -119,6 +119,11 @@ def _thought(part: str, id: str, chunk: Mapping[str, Any]) -> list[dict[str, Any
             ]
 
 
+def result_id(call: str) -> str:
+    """Return the id of the message with the result of a call of the assistant's."""
+    return f"{call}-result"
+
+
 def _tool(state: Run, chunk: Mapping[str, Any]) -> list[dict[str, Any]]:
     call = {"toolCallId": chunk["toolCallId"]}
     if chunk["type"] == "tool-input-available":
@@ -133,7 +138,7 @@ def _tool(state: Run, chunk: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "type": "TOOL_CALL_RESULT",
             **call,
-            "messageId": f"{chunk['toolCallId']}-result",
+            "messageId": result_id(chunk["toolCallId"]),
             "content": _as_text(result),
             "role": "tool",
         }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from pydantic import Field
 from starlette.types import ASGIApp
 
 from groundhook.core.types.base import Few, Value
-from groundhook.host.output.dialects.ag_ui import AGUI
+from groundhook.host.output.dialects.ag_ui import AGUI, result_id
 from groundhook.host.server import request_body
 from groundhook.host.server.api.contract import read_contract
 from groundhook.host.server.api.conversation import ReadConversation
@@ -61,9 +61,11 @@ async def ag_ui(call: Call) -> ASGIApp:
         stop=None,
         form=None,
         form_path="",
+        function="",
     )
-    read = ReadConversation.of(_run_messages(wanted), settings.openai.system)
-    messages = request_body.check_lengths(read.messages, settings.limits)
+    given, paths = _run_messages(wanted, await _own_calls(call, assistant, wanted))
+    read = ReadConversation.of(given, settings.openai.system, items=paths, result_key="toolCallId")
+    messages = request_body.check_lengths(read.messages, settings.limits, paths=read.paths)
     if not any(message.role == "user" for message in messages):
         raise WrongRequest("messages: should have a question, of the role 'user'")
     options = request_body.turn_options(
@@ -90,47 +92,70 @@ def _as_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "function", "function": kept}
 
 
-def _run_messages(wanted: RunRequest) -> list[Mapping[str, Any]]:
-    """Return the messages of a run as those of chat completions."""
-    made: list[Mapping[str, Any]] = []
+_Read = tuple[dict[str, Any], tuple[str, ...]]  # a message, and the paths of it and its calls
+
+
+def _run_messages(
+    wanted: RunRequest, own: Set[str]
+) -> tuple[list[dict[str, Any]], list[tuple[str, ...]]]:
+    """Return the messages of a run as those of chat completions, without the calls `own`, and the
+    paths of each: its own, and those of its calls."""
+    made: list[_Read] = []
     for n, each in enumerate(wanted.context):
         if not isinstance(each.get("value"), str):
             raise WrongRequest(f"context[{n}].value: should be text")
-        made.append({"role": "system", "content": f"{each.get('description')}: {each['value']}"})
+        content = f"{each.get('description')}: {each['value']}"
+        made.append(({"role": "system", "content": content}, (f"context[{n}]",)))
     for n, each in enumerate(wanted.messages):
-        role, content = each.get("role"), each.get("content")
-        if role in ("activity", "reasoning"):
-            continue  # what the page was sent beside the answer
-        if isinstance(content, list):
-            content = _run_content(content, f"messages[{n}].content")
-        message = {"role": role, "content": content}
-        if each.get("toolCalls"):
-            message["tool_calls"] = each["toolCalls"]
-        if role == "tool":
-            message["tool_call_id"] = each.get("toolCallId")
-        made.append(message)
-    return _without_own_calls(made, {str(tool.get("name")) for tool in wanted.tools})
-
-
-def _without_own_calls(
-    messages: Sequence[Mapping[str, Any]], names: set[str]
-) -> list[Mapping[str, Any]]:
-    """Return the messages without calls of the assistant's own tools, which a page sends back with
-    their results: the turn that made them has answered from them."""
-    made: list[Mapping[str, Any]] = []
-    dropped: set[Any] = set()
-    for each in messages:
-        calls = each.get("tool_calls")
-        if isinstance(calls, list):
-            mine = [call for call in calls if _name_of(call) in names]
-            dropped |= {_id_of(call) for call in calls if _name_of(call) not in names}
-            each = {**each, "tool_calls": mine}
-            if not mine and not each.get("content"):
-                continue
-        if each.get("role") == "tool" and str(each.get("tool_call_id")) in dropped:
+        # What the page was sent beside the answer, and results of own calls.
+        if each.get("role") in ("activity", "reasoning") or str(each.get("toolCallId")) in own:
             continue
-        made.append(each)
-    return made
+        if read := _run_message(each, f"messages[{n}]", own):
+            made.append(read)
+    return [message for message, _ in made], [paths for _, paths in made]
+
+
+def _run_message(given: Mapping[str, Any], where: str, own: Set[str]) -> _Read | None:
+    """Return a message; None for one that consists of own calls."""
+    content, listed = given.get("content"), _calls_of(given)
+    calls = {f"{where}.toolCalls[{n}]": each for n, each in enumerate(listed)}
+    calls = {path: each for path, each in calls.items() if _id_of(each) not in own}
+    if listed and not calls and not content:
+        return None
+    if isinstance(content, list):
+        content = _run_content(content, f"{where}.content")
+    message: dict[str, Any] = {"role": given.get("role"), "content": content}
+    if calls:
+        message["tool_calls"] = [*calls.values()]
+    if given.get("role") == "tool":
+        message["tool_call_id"] = given.get("toolCallId")
+    return message, (where, *calls)
+
+
+async def _own_calls(call: Call, assistant: str, wanted: RunRequest) -> Set[str]:
+    """Return the ids of calls of the assistant's own tools, which a page sends back: the turn that
+    made them has answered from their results. They have the result that this server has sent, or
+    none, if the page has left."""
+    results = {str(each.get("toolCallId")): each.get("id") for each in wanted.messages}
+    offered = {str(tool.get("name")) for tool in wanted.tools}
+    others = [
+        each
+        for message in wanted.messages
+        for each in _calls_of(message)
+        if _name_of(each) not in offered
+    ]
+    own = {_id_of(each) for each in others if results.get(_id_of(each)) == result_id(_id_of(each))}
+    left = [each for each in others if _id_of(each) not in own]
+    if left:
+        found = await call.serving.host.tools(identity=call.caller.identity, assistant=assistant)
+        names = {tool.name for tool in found}
+        own |= {_id_of(each) for each in left if _name_of(each) in names}
+    return own
+
+
+def _calls_of(message: Mapping[str, Any]) -> list[Any]:
+    calls = message.get("toolCalls") or []
+    return calls if isinstance(calls, list) else [calls]
 
 
 def _name_of(call: Any) -> str:

@@ -36,13 +36,14 @@ class ReadConversation:
         hears: bool = False,
         openwebui: bool = False,
         items: Sequence[Sequence[str]] = (),
+        result_key: str = "tool_call_id",
     ) -> ReadConversation:
         """Return the conversation of a request. A client's system message becomes the user's,
         unless the settings allow it, because it would outrank the assistant's prompts. Audio is
         refused unless a model `hears` it. Of `openwebui` the list of attached files is omitted.
-        `items` are the paths of the items of Responses of which each message was made: its own,
+        `items` are the paths of the parts of the request of which each message was made: its own,
         and those of its calls. Raises UsageError, NotSupported."""
-        made = ReadConversation(hears=hears, result_key="call_id" if items else "tool_call_id")
+        made = ReadConversation(hears=hears, result_key=result_key)
         for n, each in enumerate(given):
             paths = items[n] if items else (f"messages[{n}]",)
             made._add(_without_attached(each) if openwebui else each, paths, system)

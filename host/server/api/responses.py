@@ -168,7 +168,7 @@ async def _read(call: Call, wanted: ResponseRequest) -> tuple[_Asked, list[str]]
     if wanted.instructions:
         given = [{"role": "system", "content": wanted.instructions}, *said]
         items = [("instructions",), *items]
-    read = ReadConversation.of(given, settings.openai.system, items=items)
+    read = ReadConversation.of(given, settings.openai.system, items=items, result_key="call_id")
     messages = request_body.check_lengths(read.messages, settings.limits, "input", read.paths)
     messages = request_body.with_sources(messages, wanted.groundhook.data.sources)
     asked = _Asked(
