@@ -24,6 +24,10 @@ where a part has blanks, one part on each line:
 | asks number, asks value, asks what | regular expressions, one on each line, of questions whose
 answer is a number, is often in a table, or is a definition; `asks what` is the opening |
 | asks how | openings of questions for how something is done, likewise |
+| asks whether, asks property, asks figure | openings of questions for yes or no (words), and
+regular expressions of questions for a property of a thing and for a figure; `property` is the word
+that an answer has (`handlers.kb.ranking.asked`) |
+| vague properties, figures | properties that texts do not name, and words that are figures |
 | subject ends | words behind which "what is X for Y" has more than a name |
 | joining questions, opening questions | words that join two questions, and begin the second one |
 | referring back | words of a second question that mean something of the first one |

@@ -12,15 +12,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, Protocol, runtime_checkable
 
 from groundhook.core.errors import ConfigError
+from groundhook.core.language.catalogue import languages
 from groundhook.core.language.scripts import normalise
 from groundhook.core.ports import Embedder
 from groundhook.core.types.collection_spec import EmbeddingSpec
 
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\s]*\)")
+_LONGEST_QUESTION = 300  # characters of a text that is taken for one question
+_MARKS = "?？؟!！.。… \t\n"
 _ROW = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)  # of a table
 _BAR = re.compile(r"(?<!\\)\|")
 
@@ -81,9 +84,30 @@ class BatchQueryEmbedder(Protocol):
 
 async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:
     """Return a vector for each question, together where the embedder can. Raises its errors."""
+    texts = [as_written(text) for text in texts]
     if len(texts) > 1 and isinstance(embedder, BatchQueryEmbedder):
         return await embedder.embed_queries(texts)
     return [await embedder.embed_query(text) for text in texts]
+
+
+def as_written(text: str) -> str:
+    """Return a question with a capital and a question mark, as in the questions by which the curves
+    were measured: who types neither finds the same, as surely. Other texts are returned as they
+    are."""
+    if len(text) > _LONGEST_QUESTION or not _opening().match(text):
+        return text
+    bare = text.strip().rstrip(_MARKS)
+    return f"{bare[:1].upper()}{bare[1:]}?"
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    """Return the pattern of the first words of a question, in the languages that have words for
+    them."""
+    words = "|".join(
+        word for each in languages().values() for word in sorted(each.words("opening questions"))
+    )
+    return re.compile(rf"\s{{0,9}}(?:{words})\s{{1,9}}\w{{1,40}}\s{{1,9}}\w", re.I)
 
 
 def curve_source(embedder: Embedder) -> CurveSource:

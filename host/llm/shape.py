@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from groundhook.core.language.definitions import defined
 from groundhook.core.language.terms import terms
 from groundhook.host.llm.questions import QuestionPart
 from groundhook.host.llm.sentences import Sentence
@@ -33,15 +34,6 @@ _ELSEWHERE = re.compile(
     re.I,
 )
 _LINKS = re.compile(r"(?:\s[·|•]\s.*){3,}")
-_DEFINES = re.compile(
-    r"^(?P<subject>[^,;:.!?]{1,80}?)\s*+(?:\([^()]*+\)\s*+)?\b(?:is|are|was|were|means|refers"
-    r" to|describes|stands for|ist|sind|war|"
-    r"bezeichnet|bedeutet|est|sont|désigne|es|son|significa)\b",
-    re.I,
-)
-_ARTICLE = re.compile(
-    r"^(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una)\s+|^l['’]", re.I
-)
 LEVEL = re.compile(r"[›»>/|–]")
 STOPS = (".", "!", "…", "。", "！", "۔", "।")
 _DIGIT = re.compile(r"\d")
@@ -139,8 +131,7 @@ def _rate_fit(sentence: Sentence, part: QuestionPart, title: str, *, leads: bool
     value = 1.25 if part.number and _DIGIT.search(sentence.text) else 1.0
     if not part.subject:
         return value
-    defines = _DEFINES.match(_ARTICLE.sub("", sentence.text.lstrip('*_"“')))
-    if defines and frozenset(terms(defines["subject"])) == part.subject:
+    if frozenset(terms(defined(sentence.text))) == part.subject:
         return value * 1.6
     headed = frozenset(terms(sentence.heading or LEVEL.split(title)[-1]))
     return value * (2.0 if leads and sentence.kind == "prose" and headed == part.subject else 1.0)

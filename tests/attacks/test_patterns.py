@@ -55,9 +55,10 @@ MADE_OF: dict[str, dict[str, Any]] = {
     "handlers.db.question.tokens": {
         "digits": r"\d{1,3}(?:,\d{3}){1,12}\.\d{1,2}(?!\d)|\d{1,3}(?:\.\d{3}){0,12}\.000|\d+(?:,\d+)?"
     },
+    "handlers.kb.embed": {"words": "how|welche[rsn]?"},
     "handlers.kb.ingest.chunk": {"pattern": "x"},
     "handlers.kb.ranking.asked": {
-        "line": r"what is (?P<property>(?:[\w-]{1,40} ){0,3}[\w-]{1,40}) (?:of|for|in)\b"
+        "line": r"what is (?:[\w-]{1,40} ){0,3}(?P<property>[\w-]{1,40}) (?:of|for|in)\b"
     },
     "handlers.kb.ranking.names": {"word": "Groundhook", "name": "Groundhook"},
     "core.language.sentences": {"words": "januar|februar|märz"},

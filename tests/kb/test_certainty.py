@@ -28,14 +28,19 @@ SHARES = st.floats(0.001, 0.999)
 
 
 def judged(
-    question: str, best: float = 0.8, tenth: float = 0.2, held: str = PASSAGE, common: float = 0.0
+    question: str,
+    best: float = 0.8,
+    tenth: float = 0.2,
+    held: str = PASSAGE,
+    common: float = 0.0,
+    analysed: str = "english",
 ) -> Judgement:
-    lexical = Analyser("english")
+    lexical = Analyser(analysed)
     tokens = lexical.indices(question)
-    missing = tuple(tokens - lexical.indices(PASSAGE))
+    missing = tuple(tokens - lexical.indices(PASSAGE if analysed == "english" else held))
     rarity = {index: inverse_frequency(0 if index in missing else 1, 100) for index in tokens}
     evidence = SearchEvidence(0.0, 0.0, rarity, missing, common)
-    return judge(question, First(held, held), evidence, "english", best, tenth)
+    return judge(question, First(held, held), evidence, analysed, best, tenth)
 
 
 @given(SHARES, SHARES, SHARES)
@@ -97,6 +102,47 @@ def test_a_passage_without_the_property_that_is_asked_is_not_sure(
     question: str, certainty: str
 ) -> None:
     assert judged(question, 0.98, 0.02).certainty == certainty
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "lacks"),
+    [
+        ("How do invoices work?", "The clock works. It shows invoices.", "invoices"),
+        ("What is an invoice?", "Any invoice may be late.", "invoice"),
+        ("What does the letter do?", "It may be a letter.", "letter"),
+        ("How do invoices work?", "Invoices are sent on the first.", ""),
+        ("What is an invoice?", "## Invoices and letters\n\nSent on the first.", ""),
+        ("What is an invoice and when is it sent?", "Any invoice may be late.", ""),
+        ("How do I send an invoice?", "Any invoice may be late.", ""),
+    ],
+)
+def test_a_passage_that_is_about_something_else_is_not_sure_where_a_thing_itself_is_asked_for(
+    question: str, passage: str, lacks: str
+) -> None:
+    found = judged(question, 0.98, 0.02, passage)
+    assert (found.certainty, found.lacks) == ("partial" if lacks else "sure", lacks)
+
+
+@pytest.mark.parametrize(
+    ("question", "analysed", "passage", "certainty"),
+    [
+        ("Was ist der Preis von Rechnungen?", "german", "Rechnungen kommen im Mai.", "partial"),
+        ("Was ist der Standardport von Rechnungen?", "german", "Port der Rechnungen", "sure"),
+        ("Wie hoch ist der Preis der Rechnung?", "german", "Die Rechnung ist hoch.", "partial"),
+        ("Läuft die Rechnung auf Android?", "german", "Die Rechnung läuft.", "partial"),
+        ("Wie viele Rechnungen gibt es?", "german", "Es gibt Rechnungen.", "partial"),
+        ("Wie viele Rechnungen gibt es?", "german", "Es gibt zwölf Rechnungen.", "sure"),
+        ("מה המחיר של החשבונית?", "hebrew", "החשבונית נשלחת בדואר", "partial"),
+        ("מה המחיר של החשבונית?", "hebrew", "המחיר של החשבונית קבוע", "sure"),
+        ("האם החשבונית נשלחת בפקס?", "hebrew", "החשבונית נשלחת בדואר", "partial"),
+        ("כמה חשבוניות נשלחות?", "hebrew", "חשבוניות נשלחות בדואר", "partial"),
+        ("כמה חשבוניות נשלחות?", "hebrew", "שלוש חשבוניות נשלחות בדואר", "sure"),
+    ],
+)
+def test_properties_and_figures_are_asked_for_in_german_and_hebrew_too(
+    question: str, analysed: str, passage: str, certainty: str
+) -> None:
+    assert judged(question, 0.995, 0.005, passage, analysed=analysed).certainty == certainty
 
 
 def test_a_name_that_is_asked_for_is_another_word_than_its_common_namesake() -> None:

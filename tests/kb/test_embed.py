@@ -24,6 +24,8 @@ from groundhook.core.types.collection_spec import (
 from groundhook.handlers.kb.embed import (
     HashEmbedder,
     TokenCounter,
+    as_written,
+    embed_questions,
     embedding_tokens,
     least_cosine,
     without_markup,
@@ -33,6 +35,16 @@ from groundhook.handlers.kb.embedders.e5.engine import E5Engine, load_engine
 from tests.kb.conftest import Opens, Writes, providers, search, spec
 
 EMBEDDERS = ["builtin", "hash"]
+
+
+@pytest.mark.parametrize("name", EMBEDDERS)
+async def test_a_capital_and_a_mark_at_the_end_of_a_question_change_nothing(name: str) -> None:
+    alike = ["What is a hook?", "what is a hook", "What is a hook ?!", " what is a hook?"]
+    first, *same = await embed_questions(embedder(name), alike)
+    assert all(each == first for each in same)
+    words = ["hook limits", "What now", "may", "?", "ערך ברירת המחדל"]
+    assert [as_written(each) for each in words] == words
+    assert as_written("wie funktioniert ein Haken") == "Wie funktioniert ein Haken?"
 
 
 def embedder(name: str) -> Embedder:

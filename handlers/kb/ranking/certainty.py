@@ -6,26 +6,28 @@ search has anyway. Pure, with one set of weights for all languages and embedding
 
 `best` is the most similar of the first three passages, `share` that of the question's words that
 the first passage has, each weighed by its rarity; across languages, where words cannot match, 2.5
-stands for it. A passage without the word that the question asks for (`ranking.asked`) is never
-sure. `bench/certainty.py` measures the results; docs/retrieval.md has them, and what a
-search cannot know of itself.
+stands for it. A passage without the word that the question asks for, or that is not about the
+thing for which it asks (`ranking.asked`), is never sure. `bench/certainty.py` measures the results;
+docs/retrieval.md has them, and what a search cannot know of itself.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from groundhook.core.language.catalogue import all_words, language
+from groundhook.core.language.definitions import defined
 from groundhook.core.language.scripts import count_scripts, main_script
 from groundhook.core.language.terms import spelt_like
 from groundhook.core.types.search import Certainty
 from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
 from groundhook.handlers.kb.language import language_of, language_of_question
-from groundhook.handlers.kb.ranking.asked import decisive, lacks_figure
+from groundhook.handlers.kb.ranking.asked import decisive, headings, lacks_figure, subject
 from groundhook.handlers.kb.ranking.fusion import Rarity, inverse_frequency
 from groundhook.handlers.kb.store.port import SearchEvidence
 
@@ -41,6 +43,8 @@ _GRAMS = 0.7  # share of a word's n-grams that a passage which has the word has 
 _SURELY = 1e-6  # similarities nearer to 0 and 1 are taken for these
 _TELLING = 120  # characters of a Latin text that show its language
 _LONGEST = 2_000  # characters of a question that are judged
+_LEAST_PART = 4  # letters of the last part of a compound noun
+_SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n")
 _NO_TOPIC = ("frequent", "function", "asking", "relating", "vague", "cut")
 
 
@@ -110,20 +114,25 @@ def judge(
         whole = math.fsum(word.weight for word in words)
         held = math.fsum(word.weight for word in words if word.held) / (whole or 1.0)
         z += WORDS * held
-        lacks = _lacking(text, words, first, analysed) if z > UNSAID else ""
+        lacks = _lacking(text, words, first, seen, analysed) if z > UNSAID else ""
         z = min(z, UNSAID) if lacks else z
     unread = tuple(dict.fromkeys(word.typed for word in words if word.unread))
     return Judgement(z, unread, best, held, lacks)
 
 
-def _lacking(question: str, words: Sequence[_Word], first: First, analysed: str) -> str:
-    """Return the word without which the passage cannot answer if it lacks it, or "a figure"."""
+def _lacking(
+    question: str, words: Sequence[_Word], first: First, seen: SearchEvidence, analysed: str
+) -> str:
+    """Return the word without which the passage cannot answer if it lacks it, or "a figure", or the
+    thing that it is not about."""
     rarity: dict[str, float] = {}
     for word in words:
         rarity[word.typed] = max(rarity.get(word.typed, 0.0), word.weight)
     asked = language_of_question(question) or analysed
     if lacks_figure(question, asked, first.content):
         return "a figure"
+    if (named := subject(question, asked)) and not _is_about(named, first, seen, analysed):
+        return named
     telling = {word: weight for word, weight in rarity.items() if weight}
     needed = decisive(question, asked, telling)
     if not needed:
@@ -132,7 +141,18 @@ def _lacking(question: str, words: Sequence[_Word], first: First, analysed: str)
     if needed != needed.lower() and _is_name(needed, 1, words_of(question)[1:], asked, ()):
         return "" if passage.has_name(needed) else needed
     held = any(word.held for word in words if word.typed == needed)
-    return "" if held or passage.has_alike(needed) else needed
+    alike = held or passage.has_alike(needed) or passage.has_last_part(needed, asked)
+    return "" if alike else needed
+
+
+def _is_about(named: str, first: First, seen: SearchEvidence, analysed: str) -> bool:
+    """Return whether the headings of a passage, or what its sentences say something of, have all
+    words of a thing's name."""
+    above = first.whole.removesuffix(first.content)
+    defines = map(defined, _SENTENCE.split(first.content))
+    about = "\n".join([above, *headings(first.content), *defines])
+    words = _words(named, First(about, about), seen, analysed)
+    return all(word.held for word in words if word.weight)
 
 
 def _logit(similarity: float) -> float:
@@ -199,6 +219,14 @@ class _Passage:
     def has_alike(self, word: str) -> bool:
         """Return whether the passage has a word that is spelt like this one."""
         return bool(spelt_like(word.lower(), self._spelt))
+
+    def has_last_part(self, word: str, spoken: str) -> bool:
+        """Return whether the passage has the noun that a compound ends in, in a language that
+        writes them in one word: "Port" for "Standardport"."""
+        known = language(spoken or "-")
+        return (known is not None and known.nouns_capitalised) and any(
+            len(each) >= _LEAST_PART and word.lower().endswith(each) for each in self._spelt
+        )
 
     def has_name(self, word: str) -> bool:
         """Return whether the passage has a name as one: "Windows", and not context windows."""
