@@ -28,6 +28,7 @@ answer is a number, is often in a table, or is a definition; `asks what` is the 
 regular expressions of questions for a property of a thing and for a figure; `property` is the word
 that an answer has (`handlers.kb.ranking.asked`) |
 | vague properties, figures | properties that texts do not name, and words that are figures |
+| prices, money | properties that an amount of money answers, and what follows or precedes one |
 | subject ends | words behind which "what is X for Y" has more than a name |
 | joining questions, opening questions | words that join two questions, and begin the second one |
 | referring back | words of a second question that mean something of the first one |

@@ -152,6 +152,20 @@ def test_a_name_that_is_asked_for_is_another_word_than_its_common_namesake() -> 
     assert judged(question, 0.98, 0.02, answer).certainty == "sure"
 
 
+def test_an_amount_of_money_answers_a_question_for_a_price() -> None:
+    for told in ("An invoice: 12.50 dollars", "An invoice is $12", "Invoice, 12€, by letter"):
+        assert judged("What is the price of an invoice?", 0.98, 0.02, told).certainty == "sure"
+    told = "An invoice has 12 pages and no dollar sign"
+    assert judged("What is the price of an invoice?", 0.98, 0.02, told).certainty == "partial"
+
+
+def test_a_passage_with_few_of_the_words_is_not_sure_however_near_and_far_ahead_it_is() -> None:
+    told = "Invoices are sent."
+    found = judged("How do invoices affect rare whales in Antarctica?", 0.999, 0.001, told)
+    assert (found.certainty, found.lacks) == ("partial", "affect")
+    assert judged("How do invoices affect whales?", 0.999, 0.001, "invoices, whales").z > 1.5
+
+
 def test_a_passage_without_a_figure_is_not_sure_where_one_is_asked() -> None:
     told = "The customer pays invoices by letter."
     assert judged("How many invoices does a customer pay?", 0.98, 0.02, told).certainty == "partial"

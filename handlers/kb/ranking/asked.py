@@ -16,6 +16,7 @@ from groundhook.core.language.catalogue import language
 
 _HEADING = re.compile(r"^#{1,6} [^\n]*$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
+_AMOUNT = re.compile(r"([^\W\d_]{1,12}|[$€£¥₪])? ?\d[\d.,]{0,15} ?([^\W\d_]{1,12}|[$€£¥₪])?")
 _LONGEST = 200  # characters of a question: a longer one is not of these kinds
 _MOST_NAMES = 4  # words that name a thing
 _MORE = ("subject ends", "joining questions")  # words behind which more than a name is asked
@@ -54,6 +55,16 @@ def subject(question: str, spoken: str) -> str:
             named = [word for word in rest if word.lower() not in no_name]
             return " ".join(named) if len(named) <= _MOST_NAMES else ""
     return ""
+
+
+def has_amount(word: str, spoken: str, passage: str) -> bool:
+    """Return whether a word asks for a price, and the passage has an amount of money."""
+    known = language(spoken or "-")
+    if known is None or word.lower() not in known.words("prices"):
+        return False
+    marks = known.words("money")
+    parts = _AMOUNT.findall(passage.lower())
+    return any(not marks.isdisjoint(part) for part in parts)
 
 
 def headings(passage: str) -> list[str]:

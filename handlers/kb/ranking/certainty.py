@@ -7,7 +7,8 @@ search has anyway. Pure, with one set of weights for all languages and embedding
 `best` is the most similar of the first three passages, `share` that of the question's words that
 the first passage has, each weighed by its rarity; across languages, where words cannot match, 2.5
 stands for it. A passage without the word that the question asks for, or that is not about the
-thing for which it asks (`ranking.asked`), is never sure. `bench/certainty.py` measures the results;
+thing for which it asks (`ranking.asked`), or that has less than two fifths of the words, is never
+sure. `bench/certainty.py` measures the results;
 docs/retrieval.md has them, and what a search cannot know of itself.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
@@ -27,7 +28,13 @@ from groundhook.core.language.terms import spelt_like
 from groundhook.core.types.search import Certainty
 from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
 from groundhook.handlers.kb.language import language_of, language_of_question
-from groundhook.handlers.kb.ranking.asked import decisive, headings, lacks_figure, subject
+from groundhook.handlers.kb.ranking.asked import (
+    decisive,
+    has_amount,
+    headings,
+    lacks_figure,
+    subject,
+)
 from groundhook.handlers.kb.ranking.fusion import Rarity, inverse_frequency
 from groundhook.handlers.kb.store.port import SearchEvidence
 
@@ -36,6 +43,7 @@ P = TypeVar("P", bound=Hashable)
 START, NEAR, MOST_LEAD, WORDS, ACROSS = -3.2, 0.6, 4.2, 2.9, 2.5
 SURE, NONE = 1.5, -0.9
 UNSAID = 1.4  # z of a passage that would be sure, and lacks the word that the question asks for
+LEAST_SHARE = 0.4  # of the question's words, by rarity, in a passage that is sure
 _COMMON = 0.2  # a word of more than this share of the passages tells nothing
 _FIRST, _LEAD = 3, 10  # the passages that are compared
 UNRELATED = 0.08  # similarity of the nearest passage to questions that nothing answers
@@ -125,24 +133,42 @@ def _lacking(
 ) -> str:
     """Return the word without which the passage cannot answer if it lacks it, or "a figure", or the
     thing that it is not about."""
-    rarity: dict[str, float] = {}
-    for word in words:
-        rarity[word.typed] = max(rarity.get(word.typed, 0.0), word.weight)
     asked = language_of_question(question) or analysed
     if lacks_figure(question, asked, first.content):
         return "a figure"
     if (named := subject(question, asked)) and not _is_about(named, first, seen, analysed):
         return named
-    telling = {word: weight for word, weight in rarity.items() if weight}
+    telling = _telling(words)
+    held = {word.typed for word in words if word.held}
     needed = decisive(question, asked, telling)
-    if not needed:
-        return ""
+    if needed and not _has(needed, held, question, asked, first):
+        return needed
+    missing = {word: weight for word, weight in telling.items() if word not in held}
+    too_much = math.fsum(missing.values()) > (1 - LEAST_SHARE) * math.fsum(telling.values())
+    return max(missing, key=lambda word: missing[word]) if too_much else ""
+
+
+def _telling(words: Iterable[_Word]) -> dict[str, float]:
+    """Return the words that tell something, as typed, with the weight of the rarest token."""
+    telling: dict[str, float] = {}
+    for word in words:
+        if word.weight:
+            telling[word.typed] = max(telling.get(word.typed, 0.0), word.weight)
+    return telling
+
+
+def _has(needed: str, held: Collection[str], question: str, asked: str, first: First) -> bool:
+    """Return whether a passage has a word of the question: a name as one, and others also in
+    another spelling, as the end of a compound, or for a price as an amount of money."""
     passage = _Passage(first.whole, frozenset())
     if needed != needed.lower() and _is_name(needed, 1, words_of(question)[1:], asked, ()):
-        return "" if passage.has_name(needed) else needed
-    held = any(word.held for word in words if word.typed == needed)
-    alike = held or passage.has_alike(needed) or passage.has_last_part(needed, asked)
-    return "" if alike else needed
+        return passage.has_name(needed)
+    return (
+        needed in held
+        or passage.has_alike(needed)
+        or passage.has_last_part(needed, asked)
+        or has_amount(needed, asked, first.content)
+    )
 
 
 def _is_about(named: str, first: First, seen: SearchEvidence, analysed: str) -> bool:
