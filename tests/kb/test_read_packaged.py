@@ -46,6 +46,19 @@ def test_a_notebook_is_shown_without_tags_and_with_its_errors() -> None:
     assert "KeyError: 'fee'" in text
 
 
+def test_an_older_notebook_is_read_from_its_worksheets() -> None:
+    code = {
+        "cell_type": "code",
+        "input": ["1 + 1"],
+        "outputs": [{"output_type": "pyout", "text": "2"}],
+    }
+    heading = {"cell_type": "heading", "level": 1, "source": ["Fees"]}
+    written = {"nbformat": 3, "worksheets": [{"cells": [heading, code]}]}
+    document = read(json.dumps(written).encode(), "a.ipynb")
+    assert document.title == "Fees"
+    assert [block.kind for block in document.blocks] == ["heading", "code", "code"]
+
+
 def test_an_email_is_its_subject_its_people_and_its_text() -> None:
     written = (
         "From: Ann <ann@example.org>\r\nTo: bo@example.org\r\nSubject: =?utf-8?q?Geb=C3=BChren?=\r\n"

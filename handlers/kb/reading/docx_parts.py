@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from groundhook.handlers.kb.reading.docx_shown import Shown
+from groundhook.handlers.kb.reading.drawn import drawings_of
 from groundhook.handlers.kb.reading.html_parts import MOST_COLUMNS
 
 _NAMESPACES = (
@@ -60,14 +61,14 @@ def prepare_docx(data: bytes) -> tuple[bytes, int]:
         roots = dict(_roots(parts))
         parts_with_text = dict(_text_parts(roots))
         changed: dict[str, bytes] = {}
-        hidden = 0
+        hidden, seen = 0, set[str]()
         shown = {space: Shown(space, roots) for space in _NAMESPACES}
         for name, names in parts_with_text.items():
             before, taken = _remove_hidden(roots[name], names)
             before |= _remove_contents(roots[name], names)
             before |= _fill_rows(roots[name], names)
             hidden += taken
-            added = shown[names.space].write(roots[name])
+            added = shown[names.space].write(roots[name], drawings_of(parts, name, seen))
             if _rename(roots[name], names) or before or added:
                 changed[name] = ElementTree.tostring(roots[name])
         if not changed:

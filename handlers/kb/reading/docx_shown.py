@@ -1,14 +1,17 @@
-"""What Word shows and does not store as text: the numbers of headings and lists, equations, and
-text boxes. They are written into the document's XML as text, before it is converted. Elements are
-those of ECMA-376, part 1: 17.9 (numbering), 22.1 (equations), 20.4.2.38 (text boxes)."""
+"""What Word shows and does not store as text: the numbers of headings and lists, equations, text
+boxes, charts and diagrams. They are written into the document's XML as text, before it is
+converted. Elements are those of ECMA-376, part 1: 17.9 (numbering), 22.1 (equations), 20.4.2.38
+(text boxes)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement
 
+from groundhook.handlers.kb.reading.drawn import Rows, reference
 from groundhook.handlers.kb.reading.html_parts import grouped
 
 MATH = (
@@ -60,11 +63,11 @@ class Shown:
             elif root.tag == f"{space}numbering":
                 self._lists = dict(self._read_lists(root))
 
-    def write(self, root: Element) -> bool:
-        """Write into one part; return whether anything was."""
+    def write(self, root: Element, drawings: dict[str, Rows]) -> bool:
+        """Write into one part, that has these drawings; return whether anything was."""
         equations = self._write_equations(root)
-        boxes = self._write_boxes(root)
-        return any((equations, boxes, self._write_numbers(root)))
+        drawn = self._write_drawn(root, drawings)
+        return any((equations, drawn, self._write_numbers(root)))
 
     # ------------------------------------------------------------------------------------- numbers
 
@@ -177,9 +180,10 @@ class Shown:
             parent[list(parent).index(child)] = self._run(linear(child))
         return bool(parents)
 
-    def _write_boxes(self, root: Element) -> bool:
-        """Move the text of drawn boxes after the paragraph that they are anchored in. The converter
-        reads that of the older form, which most files have beside it."""
+    def _write_drawn(self, root: Element, drawings: dict[str, Rows]) -> bool:
+        """Move the text of drawn boxes after the paragraph that they are anchored in, and write
+        that of charts and diagrams there. The converter reads boxes of the older form, which most
+        files have beside the newer one."""
         older = {
             id(content)
             for either in root.iter(f"{_ALTERNATIVE}AlternateContent")
@@ -187,23 +191,46 @@ class Shown:
             for content in either.iter(f"{self._space}txbxContent")
         }
         parents = {id(child): parent for parent in root.iter() for child in parent}
-        boxes = [
-            content
+        placed = [
+            (content, list(content))
             for drawing in root.iter(f"{self._space}drawing")
             for content in drawing.iter(f"{self._space}txbxContent")
             if id(content) not in older
         ]
-        for box in boxes:
-            at = parents.get(id(box))
+        placed += [
+            (each, list(self._blocks(drawings.pop(shown))))
+            for each in root.iter()
+            if (shown := reference(each)) in drawings
+        ]
+        for drawn, blocks in placed:
+            at = parents.get(id(drawn))
             while at is not None and at.tag != f"{self._space}p":
                 at = parents.get(id(at))
             around = parents.get(id(at)) if at is not None else None
             if at is None or around is None:
                 continue
             place = list(around).index(at) + 1
-            around[place:place] = list(box)
-            box[:] = []
-        return bool(boxes)
+            around[place:place] = blocks
+            drawn[:] = []
+        return bool(placed)
+
+    def _blocks(self, rows: Rows) -> Iterator[Element]:
+        """Yield rows as paragraphs and tables."""
+        for single, together in groupby(rows, lambda row: len(row) == 1):
+            if single:
+                yield from (self._paragraph(text) for [text] in together)
+                continue
+            table = Element(f"{self._space}tbl")
+            for row in together:
+                line = SubElement(table, f"{self._space}tr")
+                for text in row:
+                    SubElement(line, f"{self._space}tc").append(self._paragraph(text))
+            yield table
+
+    def _paragraph(self, text: str) -> Element:
+        paragraph = Element(f"{self._space}p")
+        paragraph.append(self._run(text))
+        return paragraph
 
     def _run(self, text: str) -> Element:
         run = Element(f"{self._space}r")

@@ -24,12 +24,24 @@ from groundhook.core.json_text import read_json
 from groundhook.core.types.base import well_formed
 from groundhook.core.types.documents import Block, BlockKind, Document
 from groundhook.handlers.kb.reading.dialects import plain_markdown
+from groundhook.handlers.kb.reading.drawn import (
+    Rows,
+    charts_of_sheets,
+    drawings_of,
+    named,
+    reference,
+    relations,
+)
 from groundhook.handlers.kb.reading.hidden import hidden_words
 from groundhook.handlers.kb.reading.html import AS_BROWSERS, shown_part
 from groundhook.handlers.kb.reading.html_markdown import markdown_of
 from groundhook.handlers.kb.reading.markdown import from_markdown
 from groundhook.handlers.kb.reading.text import decode, stem
 
+_BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError, UnicodeDecodeError),
+    *(OSError, RuntimeError, NotImplementedError),
+)
 _LARGEST = 256 << 20  # bytes of an archive when unpacked: a small one can unpack to gigabytes
 _MOST_CELLS = 2_000_000  # of a workbook
 _HEADERS = ("From", "To", "Cc", "Date")
@@ -48,8 +60,9 @@ def notebook(data: bytes, name: str) -> Document:
     text, notes = decode(data, name)
     try:
         found = read_json(text)
-        cells = [dict(cell) for cell in found["cells"]]
-    except (ValueError, TypeError, LookupError) as exc:
+        sheets = found.get("worksheets") or [found]  # of older notebooks
+        cells = [dict(cell) for sheet in sheets for cell in sheet["cells"]]
+    except (ValueError, TypeError, LookupError, AttributeError) as exc:
         raise IngestError(f"{name!r} was not added: it is no notebook: {exc}") from exc
     written = "\n\n".join(part for cell in cells for part in _cell(cell) if part.strip())
     document = from_markdown(written, name, front=False)
@@ -57,16 +70,21 @@ def notebook(data: bytes, name: str) -> Document:
 
 
 def _cell(cell: dict[str, Any]) -> Iterator[str]:
-    source = _joined(cell.get("source"))
-    if cell.get("cell_type") != "code":
+    source = _joined(cell.get("source") or cell.get("input"))
+    if cell.get("cell_type") == "heading":
+        yield f"# {source}"
+    elif cell.get("cell_type") != "code":
         yield plain_markdown(source)
-        return
-    yield _fenced(source)
-    for output in cell.get("outputs") or ():
-        if output.get("output_type") == "error":
-            yield _fenced(f"{output.get('ename', '')}: {output.get('evalue', '')}")
-        shown = output.get("text") or (output.get("data") or {}).get("text/plain")
-        yield _fenced(_joined(shown))
+    else:
+        yield _fenced(source)
+        yield from map(_output, cell.get("outputs") or ())
+
+
+def _output(output: dict[str, Any]) -> str:
+    """Return the part of a result that is text."""
+    if output.get("output_type") in ("error", "pyerr"):
+        return _fenced(f"{output.get('ename', '')}: {output.get('evalue', '')}")
+    return _fenced(_joined(output.get("text") or (output.get("data") or {}).get("text/plain")))
 
 
 def _joined(lines: Any) -> str:
@@ -121,16 +139,32 @@ def workbook(data: bytes, name: str) -> Document:
     book = _open_workbook(data, name)
     hidden = {each.name for each in book.sheets_metadata if str(each.visible) != _VISIBLE}
     sheets = _read_sheets(book, name, whole=False, spread=True)
+    charts = _charts(data)
     parts = [
-        f"# {sheet}\n\n{_table(rows)}"
+        "\n\n".join(
+            [f"# {sheet}", *([_table(rows)] if any(map(any, rows)) else []), *charts.get(sheet, ())]
+        )
         for sheet, rows in sheets
-        if sheet not in hidden and any(map(any, rows))
+        if sheet not in hidden and (any(map(any, rows)) or charts.get(sheet))
     ]
     document = from_markdown("\n\n".join(parts), name, front=False)
     notes = [
         f"the sheet {sheet!r} is hidden, and was not read" for sheet, _ in sheets if sheet in hidden
     ]
     return replace(document, title=stem(name), notes=tuple(notes))
+
+
+def _charts(data: bytes) -> dict[str, list[str]]:
+    """Return a line for each chart of a sheet, by the sheets' names. Those of older formats, and of
+    a file that is not as it should be, are not read."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            if sum(part.file_size for part in parts.infolist()) > _LARGEST:
+                return {}
+            found = charts_of_sheets(parts)
+    except (*_BROKEN, KeyError):
+        return {}
+    return {sheet: [_shown(cell) for row in rows for cell in row] for sheet, rows in found.items()}
 
 
 def sheets_of(data: bytes, name: str, *, whole: bool = False) -> list[tuple[str, list[list[Any]]]]:
@@ -211,9 +245,13 @@ def _shown(cell: Any) -> str:
 def slides(data: bytes, name: str) -> Document:
     """Return the document in a presentation. The number of a slide is that of its page."""
     with _archive(data, name) as parts:
-        roots = [(n, ElementTree.fromstring(parts.read(path))) for n, path in _slides(parts)]
-    hidden = [str(number) for number, root in roots if root.get("show") in ("0", "false")]
-    shown = [(n, _paragraphs(root)) for n, root in roots if str(n) not in hidden]
+        seen: set[str] = set()
+        found = [
+            (n, ElementTree.fromstring(parts.read(path)), drawings_of(parts, path, seen))
+            for n, path in _slides(parts)
+        ]
+    hidden = [str(number) for number, root, _ in found if root.get("show") in ("0", "false")]
+    shown = [(n, _paragraphs(root, drawn)) for n, root, drawn in found if str(n) not in hidden]
     notes = (f"hidden slides were not read: {', '.join(hidden)}",) if hidden else ()
     return replace(_deck(shown, name), notes=notes)
 
@@ -239,25 +277,22 @@ def _slides(parts: zipfile.ZipFile) -> list[tuple[int, str]]:
     the numbers of the files if the presentation does not say it."""
     found = filter(None, map(_SLIDE.fullmatch, parts.namelist()))
     numbered = sorted((int(slide[1]), slide[0]) for slide in found)
-    try:
-        links = ElementTree.fromstring(parts.read("ppt/_rels/presentation.xml.rels"))
-        shown = ElementTree.fromstring(parts.read("ppt/presentation.xml"))
-    except KeyError:
+    path = "ppt/presentation.xml"
+    files = relations(parts, path)
+    if not files or path not in parts.namelist():
         return numbered
-    files = {
-        each.get("Id"): posixpath.normpath(posixpath.join("/ppt", each.get("Target", "")))[1:]
-        for each in links
-    }
-    order = [files.get(each.get(_RELATION), "") for each in _named(shown, "sldId")]
+    shown = ElementTree.fromstring(parts.read(path))
+    order = [files.get(each.get(_RELATION, ""), ("", ""))[1] for each in named(shown, "sldId")]
     known = sorted(order) == sorted(path for _, path in numbered)
     return list(enumerate(order, 1)) if known else numbered
 
 
-def _paragraphs(root: Element) -> list[str]:
-    """Return the paragraphs of a slide, and the rows of its tables."""
+def _paragraphs(root: Element, drawn: dict[str, Rows]) -> list[str]:
+    """Return the paragraphs of a slide, and the rows of its tables, charts and diagrams."""
     found: list[str] = []
     rows: set[int] = set()
     for element in root.iter():
+        found += map(" | ".join, drawn.pop(reference(element), ()))
         kind = element.tag.rpartition("}")[2]
         if kind == "tr":
             cells = [_words(cell) for cell in element if cell.tag.endswith("}tc")]
@@ -281,15 +316,15 @@ def book(data: bytes, name: str) -> Document:
         package = ElementTree.fromstring(parts.read(path))
         files = {
             each.get("id"): posixpath.join(posixpath.dirname(path), unquote(each.get("href", "")))
-            for each in _named(package, "item")
+            for each in named(package, "item")
         }
-        spine = [each.get("idref") for each in _named(package, "itemref")]
+        spine = [each.get("idref") for each in named(package, "itemref")]
         chapters = [
             shown_part(parts.read(posixpath.normpath(files[each])).decode())
             for each in [id for id in spine if id not in _contents(package)] or spine
             if each in files
         ]
-        titles = [each.text or "" for each in _named(package, "title")]
+        titles = [each.text or "" for each in named(package, "title")]
     document = from_markdown("\n\n".join(text for text, _ in chapters), name, front=False)
     title = " ".join(titles[0].split()) if titles else document.title
     hidden = sum(words for _, words in chapters)
@@ -298,16 +333,12 @@ def book(data: bytes, name: str) -> Document:
 
 def _contents(package: Element) -> set[str | None]:
     """Return the ids of the files of a book that are its table of contents."""
-    pages = {each.get("href") for each in _named(package, "reference") if each.get("type") == "toc"}
+    pages = {each.get("href") for each in named(package, "reference") if each.get("type") == "toc"}
     return {
         each.get("id")
-        for each in _named(package, "item")
+        for each in named(package, "item")
         if "nav" in each.get("properties", "").split() or each.get("href") in pages
     }
-
-
-def _named(root: Element, name: str) -> Iterator[Element]:
-    return (each for each in root.iter() if each.tag.rpartition("}")[2] == name)
 
 
 @contextmanager
@@ -323,8 +354,5 @@ def _archive(data: bytes, name: str) -> Iterator[zipfile.ZipFile]:
     # Of the archive, of its text, and of the XML; `zipfile` raises RuntimeError for a password,
     # NotImplementedError for a compression that it lacks, and the readers LookupError and
     # StopIteration for a part that is missing.
-    except (
-        *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError, UnicodeDecodeError),
-        *(OSError, LookupError, StopIteration, RuntimeError, NotImplementedError),
-    ) as exc:
+    except (*_BROKEN, LookupError, StopIteration) as exc:
         raise IngestError(f"{name!r} was not added: it cannot be read: {exc}") from exc
