@@ -70,6 +70,23 @@ def test_an_email_is_its_subject_its_people_and_its_text() -> None:
     assert "Zwölf **Euro**." in document.text
 
 
+def test_an_email_of_several_texts_is_all_that_are_shown() -> None:
+    written = (
+        "From: ann@example.org\r\nSubject: Photos\r\nMIME-Version: 1.0\r\n"
+        'Content-Type: multipart/mixed; boundary="b"\r\n\r\n'
+        "--b\r\nContent-Type: text/plain\r\n\r\nThe pump before:\r\n"
+        "--b\r\nContent-Type: image/png\r\nContent-Disposition: inline\r\n\r\nAAAA\r\n"
+        "--b\r\nContent-Type: text/plain\r\n\r\nIt leaks at valve 7.\r\n"
+        "--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment\r\n\r\nlog\r\n--b--"
+    )
+    document = read(written.encode(), "a.eml")
+    assert document.text.endswith("The pump before:\n\nIt leaks at valve 7.")
+    assert document.notes == (
+        "attachment 'image/png' was not read",
+        "attachment 'text/plain' was not read",
+    )
+
+
 def test_an_email_in_a_charset_is_read_as_the_larger_one_that_programs_use() -> None:
     subject = base64.b64encode("镕基".encode("gb18030")).decode()
     head = f"Subject: =?gb2312?B?{subject}?=\nContent-Type: text/plain; charset=gb2312\n\n"

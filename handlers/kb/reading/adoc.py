@@ -52,6 +52,8 @@ class _Writer:
     _at: int = 0
     _about: str = ""
     _attributes: dict[str, str] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)  # reached in a list, by level
+    _code_at: int = 0  # the line after the last indented one that is code
 
     def written(self) -> Iterator[str]:
         while self._at < len(self._lines):
@@ -61,6 +63,7 @@ class _Writer:
 
     def _line(self, line: str) -> Iterator[str]:
         if _CODE.fullmatch(line):
+            self._end_list()
             yield from self._code(line)
         elif _UNSHOWN.fullmatch(line):
             list(self._until(line))
@@ -87,6 +90,7 @@ class _Writer:
             if found[1] in ("image", "ifdef", "ifndef") and found[2]:
                 yield self._shown(found[2].partition(",")[0] if found[1] == "image" else found[2])
         elif found := _HEADING.fullmatch(line):
+            self._numbers.clear()
             yield from ("", f"{'#' * len(found[1])} {self._shown(found[2])}", "")
         elif found := _TITLE.fullmatch(line):
             yield from ("", f"**{self._shown(found[1])}**", "")
@@ -97,23 +101,40 @@ class _Writer:
         if found := _BULLET.fullmatch(line):
             yield f"{'  ' * (len(found[1]) - 1)}* {self._shown(found[2])}"
         elif found := _NUMBER.fullmatch(line):
-            yield f"{'   ' * (len(found[1]) - 1)}1. {self._shown(found[2])}"
+            level = len(found[1])
+            yield f"{'   ' * (level - 1)}{self._number(level)}. {self._shown(found[2])}"
         elif found := _CALLOUT.fullmatch(line):
             yield f"* ({found[1]}) {self._shown(found[2])}"
         elif found := _BOX.fullmatch(line):
             yield f"**{found[1].capitalize()}:** {self._shown(found[2])}"
         elif found := _TERM.fullmatch(line):
             yield from ("", f"**{self._shown(found[1])}**", "", self._shown(found[2] or ""))
-        elif line[:1].isspace() and self._follows_blank():
-            before = self._lines[self._at - 2] if self._at > 1 else ""
-            yield from ([] if before.strip() else [""])
+        elif line[:1].isspace() and self._begins_code():
+            yield from ([""] if self._code_at < self._at - 1 else [])
+            self._code_at = self._at
             yield f"    {line.strip()}"
         else:
+            if line:
+                self._end_list()
             yield self._shown(line.strip())
 
-    def _follows_blank(self) -> bool:
-        before = self._lines[self._at - 2] if self._at > 1 else ""
-        return not before.strip() or before[:1].isspace()
+    def _number(self, level: int) -> int:
+        """Return the number of the next item of a level."""
+        self._numbers = {each: number for each, number in self._numbers.items() if each <= level}
+        self._numbers[level] = self._numbers.get(level, 0) + 1
+        return self._numbers[level]
+
+    def _end_list(self) -> None:
+        """End the list if a line that is no item follows an empty one, and not a `+`."""
+        if not self._before().strip():
+            self._numbers.clear()
+
+    def _before(self) -> str:
+        return self._lines[self._at - 2].rstrip() if self._at > 1 else ""
+
+    def _begins_code(self) -> bool:
+        """Return whether an indented line is code, and not the rest of a paragraph."""
+        return self._before() in ("", "+") or self._code_at == self._at - 1
 
     def _shown(self, text: str) -> str:
         return shown(text, self._attributes)
@@ -123,7 +144,7 @@ class _Writer:
         below = self._lines[self._at].rstrip() if self._at < len(self._lines) else ""
         if not _UNDERLINE.fullmatch(below) or abs(len(below) - len(line)) > 2:
             return 0
-        before = self._lines[self._at - 2].strip() if self._at > 1 else ""
+        before = self._before().strip()
         starts = not before or before.startswith(("[", "//"))
         return _LEVELS.index(below[0]) + 1 if starts and line[:1].isalnum() else 0
 

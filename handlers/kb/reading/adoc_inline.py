@@ -16,8 +16,8 @@ _NAMED = re.compile(r"(?<!\\)\{([\w-]{1,60}+)\}")
 _PIECE = re.compile(
     r"(?P<macro>link|xref|mailto|footnote|footnoteref|kbd|btn|menu|image|icon|anchor|indexterm2?"
     r"|pass|stem|latexmath|asciimath):(?P<target>[^\s\[\]]{0,300}+)\[(?P<text>[^\]\n]{0,500}+)\]"
-    r"|(?P<url>https?://[^\s\[\]<>]{1,500}+)\[(?P<said>[^\]\n]{0,300}+)\]"
-    r"|<<(?P<id>[^<>,\n]{1,200}+)(?:,(?P<label>[^<>\n]{1,300}+))?>>"
+    r"|(?P<url>(?<!\\)https?://[^\s\[\]<>]{1,500}+)\[(?P<said>[^\]\n]{0,300}+)\]"
+    r"|(?<!\\)<<(?P<id>[^<>,\n]{1,200}+)(?:,(?P<label>[^<>\n]{1,300}+))?>>"
     r"|\[\[[^\[\]\n]{1,200}+\]\]"
     r"|\[[.#%][\w.#%-]{1,60}+\](?=[_*]|\Z)"  # the role of a quote or of code
     r"|\(\(\([^()\n]{1,300}+\)\)\)"
@@ -28,6 +28,8 @@ _BOLD = re.compile(r"(?<![\w*\\])\*(?=[^\s*])([^*\n]{1,500}+)(?<!\s)\*(?![\w*])"
 _EMPHASIS = re.compile(r"(?<![\w_\\])_(?=[^\s_])([^_\n]{1,500}+)(?<!\s)_(?![\w_])")
 _TWICE = re.compile(r"__([^_\n]{1,300}+)__")
 _AS_WRITTEN = re.compile(r"(?<![\w+\\])\+(?=[^\s+])([^+\n]{1,300}+)(?<!\s)\+(?![\w+])")
+_CODE_LABEL = re.compile(r"(?<!\\)<<[^<>,\n]{1,200}+,([^<>`\n]{0,200}+`[^<>\n]{1,300}+)>>")
+_ESCAPED = re.compile(r"\\(?=https?://|<<|\[\[)")
 _BREAK = re.compile(r"[ \t]\+\Z")
 _CURLY = re.compile(r"\"`([^`\"\n]{1,300}+)`\"|'`([^`'\n]{1,300}+)`'")
 
@@ -47,6 +49,7 @@ def _around_code(
 ) -> str:
     """Return the text with code as it is, and what is between written by `write`."""
     text = _CURLY.sub(lambda found: f"“{found[1]}”" if found[1] else f"‘{found[2]}’", text)
+    text = _CODE_LABEL.sub(r"\1", text)
     parts: list[str] = []
     reached = 0
     for found in _SPAN.finditer(text):
@@ -66,6 +69,7 @@ def _marked(text: str, attributes: Mapping[str, str]) -> str:
     pieces = _PIECE.sub(_piece, _named(text, attributes))
     strong = _BOLD.sub(r"**\1**", pieces)
     words = _EMPHASIS.sub(r"*\1*", _TWICE.sub(r"*\1*", strong))
+    words = _ESCAPED.sub("", words)
     return _BREAK.sub("  ", _AS_WRITTEN.sub(r"\1", words))
 
 

@@ -184,35 +184,38 @@ class Shown:
         """Move the text of drawn boxes after the paragraph that they are anchored in, and write
         that of charts and diagrams there. The converter reads boxes of the older form, which most
         files have beside the newer one."""
-        older = {
-            id(content)
-            for either in root.iter(f"{_ALTERNATIVE}AlternateContent")
-            if next(either.iter(f"{_ALTERNATIVE}Fallback"), None) is not None
-            for content in either.iter(f"{self._space}txbxContent")
-        }
         parents = {id(child): parent for parent in root.iter() for child in parent}
-        placed = [
-            (content, list(content))
-            for drawing in root.iter(f"{self._space}drawing")
-            for content in drawing.iter(f"{self._space}txbxContent")
-            if id(content) not in older
-        ]
+        placed = [(content, list(content)) for content in self._boxes(root)]
         placed += [
             (each, list(self._blocks(drawings.pop(shown))))
             for each in root.iter()
             if (shown := reference(each)) in drawings
         ]
         for drawn, blocks in placed:
-            at = parents.get(id(drawn))
+            at: Element | None = drawn
             while at is not None and at.tag != f"{self._space}p":
                 at = parents.get(id(at))
-            around = parents.get(id(at)) if at is not None else None
-            if at is None or around is None:
-                continue
-            place = list(around).index(at) + 1
-            around[place:place] = blocks
-            drawn[:] = []
+            around = None if at is None else parents.get(id(at))
+            if at is not None and around is not None:
+                place = list(around).index(at) + 1
+                around[place:place] = blocks
+                drawn[:] = []
         return bool(placed)
+
+    def _boxes(self, root: Element) -> list[Element]:
+        """Return the boxes that are not there in the older form."""
+        older = {
+            id(content)
+            for either in root.iter(f"{_ALTERNATIVE}AlternateContent")
+            if next(either.iter(f"{_ALTERNATIVE}Fallback"), None) is not None
+            for content in either.iter(f"{self._space}txbxContent")
+        }
+        return [
+            content
+            for drawing in root.iter(f"{self._space}drawing")
+            for content in drawing.iter(f"{self._space}txbxContent")
+            if id(content) not in older
+        ]
 
     def _blocks(self, rows: Rows) -> Iterator[Element]:
         """Yield rows as paragraphs and tables."""

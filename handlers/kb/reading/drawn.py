@@ -65,32 +65,44 @@ def reference(element: Element) -> str:
     return next(filter(None, ids), "") if name else ""
 
 
-def chart(root: Element, *, values: bool = True) -> Rows:
+def chart(root: Element) -> Rows:
     """Return the title of a chart, and a table of its series: a column for each, a row for each
-    category. Without `values` a line has what a sheet with its values lacks: titles of axes, and
-    names of series."""
-    title = next((_title(each) for each in root.iter() if _is(each, "chart")), "")
-    axes = [(each, _title(each)) for each in root.iter() if each.tag.endswith("Ax")]
-    across = next((text for axis, text in axes if not _is(axis, "valAx")), "")
-    upright = [text for axis, text in axes if text and text != across]
-    series = [(_cells(each, "tx"), each) for each in named(root, "ser")]
-    names = [" ".join(cells.values()) for cells, _ in series]
-    if not values:
-        words = [each for each in (title, across, *upright, *names) if each]
-        return [["Chart: " + "; ".join(dict.fromkeys(words))]] if words else []
+    category."""
+    title, across, upright = _titles(root)
     unit = f" ({', '.join(upright)})" if upright else ""
     rows = [[title + unit]] if title or unit else []
+    names = iter(_series_names(root))
     left = _MOST_CELLS
-    for categories, columns in _tables(each for _, each in series):
-        numbers = sorted({number for column in columns for number in column})
-        cut = islice(numbers, left // len(columns))
+    for categories, columns in _tables(named(root, "ser")):
+        head = [across, *islice(names, len(columns))]
+        numbers = sorted(set[int]().union(*columns))[: left // len(columns)]
         table = [
-            [categories.get(number, ""), *(c.get(number, "") for c in columns)] for number in cut
+            [categories.get(number, ""), *(column.get(number, "") for column in columns)]
+            for number in numbers
         ]
-        rows += [[across, *names[: len(columns)]], *table] if table else []
+        rows += [head, *table] if table else []
         left -= len(table) * len(columns)
-        del names[: len(columns)]
     return rows
+
+
+def _caption(root: Element) -> Rows:
+    """Return what a chart says beside the cells that it shows: its titles, and names of series."""
+    title, across, upright = _titles(root)
+    words = filter(None, [title, across, *upright, *_series_names(root)])
+    line = "; ".join(dict.fromkeys(words))
+    return [[f"Chart: {line}"]] if line else []
+
+
+def _titles(root: Element) -> tuple[str, str, list[str]]:
+    """Return the title of a chart, that of its axis of categories, and those of the others."""
+    title = next((_title(each) for each in named(root, "chart")), "")
+    axes = [(_is(each, "valAx"), _title(each)) for each in root.iter() if each.tag.endswith("Ax")]
+    across = next((text for values, text in axes if not values), "")
+    return title, across, [text for _, text in axes if text and text != across]
+
+
+def _series_names(root: Element) -> list[str]:
+    return [" ".join(_cells(each, "tx").values()) for each in named(root, "ser")]
 
 
 def _tables(series: Iterable[Element]) -> list[tuple[dict[int, str], list[dict[int, str]]]]:
@@ -198,7 +210,7 @@ def charts_of_sheets(parts: zipfile.ZipFile) -> Mapping[str, Rows]:
             for drawing in _of_kind(parts, file, "drawing", seen)
             for target in _of_kind(parts, drawing, "chart", seen)
         ]
-        rows = (chart(ElementTree.fromstring(parts.read(each)), values=False) for each in charts)
+        rows = (_caption(ElementTree.fromstring(parts.read(each))) for each in charts)
         found[sheet.get("name", "")] = [*chain.from_iterable(rows)]
     return found
 

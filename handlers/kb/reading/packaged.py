@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -108,21 +108,31 @@ def mail(data: bytes, name: str) -> Document:
     assert isinstance(message, EmailMessage)
     subject = " ".join(str(message["Subject"] or "").split()) or stem(name)
     heads = [f"{head}: {message[head]}" for head in _HEADERS if message[head]]
-    attached = [part.get_filename() for part in message.iter_attachments()]
-    named = [f"attachment {file!r} was not read" for file in attached if file]
-    written = well_formed("\n\n".join([f"# {subject}", "\n".join(heads), _body(message)]))
+    body, attached = _body(message)
+    named = [f"attachment {file!r} was not read" for file in attached]
+    written = well_formed("\n\n".join([f"# {subject}", "\n".join(heads), *body]))
     return replace(from_markdown(written, name, front=False), title=subject, notes=tuple(named))
 
 
-def _body(message: EmailMessage) -> str:
-    """Return the text of an e-mail; of several versions the plain one."""
+def _body(message: EmailMessage) -> tuple[list[str], list[str]]:
+    """Return the texts of an e-mail, of several versions the plain one, and the names of what is
+    attached. A text without a name is shown below the first one, such as the foot of a list."""
     body = message.get_body(("plain", "html"))
-    if body is None:
-        return ""
-    if declared := _larger(str(body.get_content_charset() or "")):
-        body.set_param("charset", declared)
-    content = str(body.get_content())
-    return markdown_of(content) if body.get_content_type() == "text/html" else content
+    texts, attached = [] if body is None else [_content(body)], list[str]()
+    for part in message.iter_attachments():
+        file = part.get_filename()
+        if not (file or part.is_attachment() or part.get_content_maintype() != "text"):
+            texts.append(_content(part))
+        else:
+            attached.append(file or part.get_content_type())
+    return texts, attached
+
+
+def _content(part: MIMEPart) -> str:
+    if declared := _larger(str(part.get_content_charset() or "")):
+        part.set_param("charset", declared)
+    content = str(part.get_content())
+    return markdown_of(content) if part.get_content_type() == "text/html" else content
 
 
 def _as_browsers(found: re.Match[bytes]) -> bytes:
