@@ -24,6 +24,13 @@ from groundhook.handlers.kb.reading.files import read
         (":::tip[Try this]\nUse it.\n:::", "**Try this**\nUse it."),
         ("::: {.note}\nUse it.\n:::", "**Note**\nUse it."),
         ("/// note | Remember\n\nForty days.\n\n///", "**Remember**\n\nForty days."),
+        ("/// tab | ## Linux\n    new: true\n\nRun it.\n///", "**Linux**\n\nRun it."),
+        ("/// html | div.result\nDone.\n///", "Done."),
+        (
+            "[:octicons-file-24:][code]\n\nSee :material-home: `:material-home:`",
+            "See  `:material-home:`",
+        ),
+        ("Call `#!py f()` or `#!/bin/sh`", "Call `f()` or `#!/bin/sh`"),
         ("> [!NOTE]\n> In Basel.", "> **Note**\n> In Basel."),
         ('{% include "x.md" %}\n--8<-- "y.md"\nText', "Text"),
         ('The <abbr title="Objective">RTO</abbr> is 10<sup>3</sup>', "The RTO is 10^3"),

@@ -130,6 +130,18 @@ def test_the_page_of_a_passage_of_a_presentation_is_its_slide() -> None:
     assert document.text.split("\n\n")[:3] == ["## Fees", "Twelve.", "x | y"]
 
 
+def test_a_cell_of_a_slide_over_several_rows_is_in_each() -> None:
+    def row(*cells: str) -> str:
+        return "<a:tr>" + "".join(f"<a:tc{cell}</a:p></a:tc>" for cell in cells) + "</a:tr>"
+
+    text = "><a:p><a:t>{}</a:t>".format
+    below = ' vMerge="1"><a:p>'
+    table = row(text("North"), text("12")) + row(below, text("19")) + row(below, "><a:p>")
+    slide = f'<s xmlns:a="{DRAWN}"><a:tbl>{table}</a:tbl></s>'
+    document = read(packed({"ppt/slides/slide1.xml": slide}), "a.pptx")
+    assert document.text.split() == ["North", "|", "12", "North", "|", "19"]
+
+
 def test_slides_are_in_the_order_in_which_they_are_shown_without_hidden_ones() -> None:
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 

@@ -28,6 +28,7 @@ _OPENED = re.compile(
     r"(?:\{[^{}.\n]*\.(?P<class>[\w-]++)[^{}\n]*\}|(?P<kind>[A-Za-z][\w-]*))"
     r"[ \t]*(?:\[(?P<title>[^\]\n]*)\]|\|?[ \t]*(?P<rest>[^\n{]*))(?:\{[^{}\n]*\})?[ \t]*"
 )
+_OPTION = re.compile(r"[ \t]{4,}[a-z_]{1,40}: \S[^\n]*")  # of a block, in the lines after its first
 _CLOSED = re.compile(r" {0,3}(?::{3,}|/{3,})[ \t]*")
 _ALERT = re.compile(r"( {0,3}>[ \t]*)\[!([A-Za-z]+)\][+-]?[ \t]*([^\n]*)")
 # Includes, and other statements of a template that have a line of their own.
@@ -45,8 +46,12 @@ _TAG = re.compile(
 _BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
 _POWER = re.compile(r"(?<=[\w)])<sup>([+\-−]?\w{1,8})</sup>", re.IGNORECASE)
 _IMAGE = re.compile(r"<img\b(?:[^<>]*?\balt=(?:\"([^\"<>]*)\"|'([^'<>]*)'))?[^<>]*>", re.IGNORECASE)
+# Pictures of MkDocs Material, which may be the text of a link, and `#!py f()`, code of a language.
+_ICON = re.compile(r":(?:octicons|material|fontawesome|simple|lucide)-[\w-]{1,80}+:")
+_ICON_LINK = re.compile(rf"\[(?:{_ICON.pattern})\]\[[^\]\n]{{1,80}}\]|{_ICON.pattern}")
+_LANGUAGE = re.compile(r"(?<=`)(?:#!|:::)[a-z][\w+-]{0,20}+[ \t]++(?=[^\s`])")
 _MOST_LINES = 3000  # of a block of HTML
-_SIGNS = re.compile(r"\^|~|==|\{/")
+_SIGNS = re.compile(r"\^|~|==|\{/|:[a-z]{3,}-")
 _RAISED = re.compile(r"(?<=[\w)])\^([+\-−]?\w{1,8})\^")
 _LOWERED = re.compile(r"(?<=\w)(?<!~)~(\w{1,8})~(?!~)")
 _MARKED = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]{1,300}+)==(?![=\w])")
@@ -150,6 +155,7 @@ def _lines(lines: Iterator[str]) -> Iterator[tuple[str, bool]]:
     """Yield the lines, and whether each is code."""
     inside: list[int] = []  # the columns at which indented parts begin
     fence = ""
+    begun = False  # a block, whose options may follow
     for line in lines:
         indent = len(line) - len(line.lstrip(" "))
         while line.strip() and inside and indent < inside[-1]:
@@ -165,7 +171,8 @@ def _lines(lines: Iterator[str]) -> Iterator[tuple[str, bool]]:
         elif found := _INDENTED.fullmatch(body):
             inside.append((inside[-1] if inside else 0) + len(found["at"]) + 4)
             yield _label(found["title"], found["kind"]), False
-        else:
+        elif not (begun and _OPTION.fullmatch(body)):
+            begun = body.lstrip().startswith("///") and bool(_OPENED.fullmatch(body))
             code = body.startswith("    ")
             yield body if code else _shown(body), code
 
@@ -175,7 +182,7 @@ def _shown(line: str) -> str:
     if _STATEMENT.fullmatch(line) or _CLOSED.fullmatch(line) or _MODULE.fullmatch(line):
         return ""
     if found := _OPENED.fullmatch(line):
-        title = found["title"] or found["rest"] or None
+        title = "" if found["kind"] == "html" else found["title"] or found["rest"] or None
         return _label(title, found["kind"] or found["class"])
     if found := _ALERT.fullmatch(line):
         return found[1] + _label(found[3] or None, found[2])
@@ -190,7 +197,8 @@ def _closes(line: str, fence: str) -> bool:
 
 def _label(title: str | None, kind: str | None) -> str:
     label = (kind or "").replace("-", " ").capitalize() if title is None else title
-    return f"**{label.strip()}**" if label.strip() else ""
+    label = label.lstrip("# ").rstrip()
+    return f"**{label}**" if label else ""
 
 
 def _inline(line: str) -> str:
@@ -198,6 +206,7 @@ def _inline(line: str) -> str:
     if "{" in line:
         line = _OF_HEADING.sub("", line) if line.lstrip().startswith("#") else line
         line = _OF_SPAN.sub("", line)
+    line = _LANGUAGE.sub("", line) if "`#!" in line or "`:::" in line else line
     if "<" not in line and not _SIGNS.search(line):
         return line
     parts, reached = [], 0
@@ -208,7 +217,7 @@ def _inline(line: str) -> str:
 
 
 def _without_tags(text: str) -> str:
-    text = _POWER.sub(r"^\1", _SCRIPT.sub("", text))
+    text = _POWER.sub(r"^\1", _SCRIPT.sub("", _ICON_LINK.sub("", text)))
     text = _MARKED.sub(r"\1", _LOWERED.sub(r"\1", _RAISED.sub(r"^\1", text)))
     text = _COMPONENT.sub(_named, text) if "<" in text else text
     text = _IMAGE.sub(lambda found: found[1] or found[2] or "", text)

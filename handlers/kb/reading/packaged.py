@@ -301,16 +301,27 @@ def _paragraphs(root: Element, drawn: dict[str, Rows]) -> list[str]:
     """Return the paragraphs of a slide, and the rows of its tables, charts and diagrams."""
     found: list[str] = []
     rows: set[int] = set()
+    row: list[str] = []
     for element in root.iter():
         found += map(" | ".join, drawn.pop(reference(element), ()))
         kind = element.tag.rpartition("}")[2]
         if kind == "tr":
-            cells = [_words(cell) for cell in element if cell.tag.endswith("}tc")]
+            row = _row(element, row)
+            found.append(" | ".join(row))
             rows.update(id(each) for each in element.iter())
-            found.append(" | ".join(cells))
         elif kind == "p" and id(element) not in rows:
             found.append(_words(element))
     return [text for text in found if text.strip(" |")]
+
+
+def _row(element: Element, above: Sequence[str]) -> list[str]:
+    """Return the cells of a row. One that spans rows is repeated in each that has others."""
+    cells = [cell for cell in element if cell.tag.endswith("}tc")]
+    words = [*map(_words, cells)]
+    if any(words):
+        for at, (cell, upper) in enumerate(zip(cells, above, strict=False)):
+            words[at] = upper if cell.get("vMerge") in ("1", "true") else words[at]
+    return words
 
 
 def _words(element: Element) -> str:
