@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement
 
-from groundhook.handlers.kb.reading.drawn import Rows, reference
+from groundhook.handlers.kb.reading.drawn import DrawnRows, reference
 from groundhook.handlers.kb.reading.html_parts import grouped
 
 MATH = (
@@ -63,7 +63,7 @@ class Shown:
             elif root.tag == f"{space}numbering":
                 self._lists = dict(self._read_lists(root))
 
-    def write(self, root: Element, drawings: dict[str, Rows]) -> bool:
+    def write(self, root: Element, drawings: dict[str, DrawnRows]) -> bool:
         """Write into one part, that has these drawings; return whether anything was."""
         equations = self._write_equations(root)
         drawn = self._write_drawn(root, drawings)
@@ -180,7 +180,7 @@ class Shown:
             parent[list(parent).index(child)] = self._run(linear(child))
         return bool(parents)
 
-    def _write_drawn(self, root: Element, drawings: dict[str, Rows]) -> bool:
+    def _write_drawn(self, root: Element, drawings: dict[str, DrawnRows]) -> bool:
         """Move the text of drawn boxes after the paragraph that they are anchored in, and write
         that of charts and diagrams there. The converter reads boxes of the older form, which most
         files have beside the newer one."""
@@ -217,7 +217,7 @@ class Shown:
             if id(content) not in older
         ]
 
-    def _blocks(self, rows: Rows) -> Iterator[Element]:
+    def _blocks(self, rows: DrawnRows) -> Iterator[Element]:
         """Yield rows as paragraphs and tables."""
         for single, together in groupby(rows, lambda row: len(row) == 1):
             if single:

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-Rows = list[list[str]]  # lines of one cell, and the rows of a table
+DrawnRows = list[list[str]]  # lines of one cell, and the rows of a table
 
 _RELATIONS = (
     "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}",
@@ -45,10 +45,10 @@ def relations(parts: zipfile.ZipFile, path: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def drawings_of(parts: zipfile.ZipFile, path: str, seen: set[str]) -> dict[str, Rows]:
+def drawings_of(parts: zipfile.ZipFile, path: str, seen: set[str]) -> dict[str, DrawnRows]:
     """Return the charts and diagrams that a part refers to, by the ids of the references. One that
     cannot be read, or is in `seen`, is left out: a small file could show one a thousand times."""
-    found: dict[str, Rows] = {}
+    found: dict[str, DrawnRows] = {}
     for id, (kind, target) in relations(parts, path).items():
         if kind in _KINDS and target not in seen:
             seen.add(target)
@@ -65,7 +65,7 @@ def reference(element: Element) -> str:
     return next(filter(None, ids), "") if name else ""
 
 
-def chart(root: Element) -> Rows:
+def chart(root: Element) -> DrawnRows:
     """Return the title of a chart, and a table of its series: a column for each, a row for each
     category."""
     title, across, upright = _titles(root)
@@ -85,7 +85,7 @@ def chart(root: Element) -> Rows:
     return rows
 
 
-def _caption(root: Element) -> Rows:
+def _caption(root: Element) -> DrawnRows:
     """Return what a chart says beside the cells that it shows: its titles, and names of series."""
     title, across, upright = _titles(root)
     words = filter(None, [title, across, *upright, *_series_names(root)])
@@ -180,7 +180,7 @@ def _is_date(code: str) -> bool:
     return any(letter in (bare[2] or bare[0]) for letter in "yd")
 
 
-def _diagram(root: Element) -> Rows:
+def _diagram(root: Element) -> DrawnRows:
     """Return the texts of a diagram (SmartArt), in their order."""
     points = (each for each in named(root, "pt") if each.get("type", "node") in ("node", "asst"))
     lines = (
@@ -195,12 +195,12 @@ def _is(element: Element, *names: str) -> bool:
     return element.tag.rpartition("}")[2] in names
 
 
-def charts_of_sheets(parts: zipfile.ZipFile) -> Mapping[str, Rows]:
+def charts_of_sheets(parts: zipfile.ZipFile) -> Mapping[str, DrawnRows]:
     """Return what the charts of each sheet of a workbook say beside its cells, by the sheets'
     names."""
     path = "xl/workbook.xml"
     sheets = relations(parts, path)
-    found: dict[str, Rows] = {}
+    found: dict[str, DrawnRows] = {}
     seen: set[str] = set()
     for sheet in named(ElementTree.fromstring(parts.read(path)), "sheet"):
         ids = (sheet.get(f"{space}id", "") for space in _RELATIONS)

@@ -25,7 +25,7 @@ from groundhook.core.types.base import well_formed
 from groundhook.core.types.documents import Block, BlockKind, Document
 from groundhook.handlers.kb.reading.dialects import plain_markdown
 from groundhook.handlers.kb.reading.drawn import (
-    Rows,
+    DrawnRows,
     charts_of_sheets,
     drawings_of,
     named,
@@ -297,7 +297,7 @@ def _slides(parts: zipfile.ZipFile) -> list[tuple[int, str]]:
     return list(enumerate(order, 1)) if known else numbered
 
 
-def _paragraphs(root: Element, drawn: dict[str, Rows]) -> list[str]:
+def _paragraphs(root: Element, drawn: dict[str, DrawnRows]) -> list[str]:
     """Return the paragraphs of a slide, and the rows of its tables, charts and diagrams."""
     found: list[str] = []
     rows: set[int] = set()
