@@ -52,6 +52,12 @@ def test_cells_that_span_very_many_rows_and_columns_stay_small() -> None:
             "<math><mfrac><mn>1</mn><mn>2</mn></mfrac><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup></math>",
             "1/2πr^2",
         ),
+        (
+            "<math><mtable><mtr><mtd><mi>a</mi></mtd><mtd><mo>=</mo><mo>(</mo><mi>x</mi><mo>+</mo>"
+            "<mn>1</mn><msup><mo>)</mo><mn>2</mn></msup></mtd></mtr><mtr><mtd><mi>b</mi></mtd></mtr>"
+            "</mtable></math>",
+            "a =(x+1)^2; b",
+        ),
         ("<math><msqrt><mi>a</mi><mo>+</mo><mi>b</mi></msqrt></math>", "√(a+b)"),
         ('press <img src="p.png" alt="the power button"> now', "press the power button now"),
         ('a<img src="p.png" alt="photo-1.png">b', "a b"),
@@ -99,8 +105,9 @@ def test_bars_of_links_and_links_that_skip_or_stay_are_no_text() -> None:
         '<a href="#main">Skip to content</a>'
         '<div class="navheader"><table><tr><td><a href="a">Prev</a></td></tr></table></div>'
         '<h1>Fees<a class="headerlink" href="#fees">¶</a></h1><p>Twelve.</p>'
+        '<h2><a href="#toc-1">Late fees</a></h2>'
     )
-    assert page(body).text == "# Fees\n\nTwelve.\n"
+    assert page(body).text == "# Fees\n\nTwelve.\n\n## Late fees\n"
 
 
 def test_a_paragraph_that_begins_like_a_list_or_a_heading_is_a_paragraph() -> None:

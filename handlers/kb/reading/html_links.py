@@ -34,7 +34,7 @@ _PERMALINKS = frozenset(("", "#", "¶", "§", "🔗", "\uf0c1"))
 
 def remove_links(soup: BeautifulSoup) -> None:
     """Remove menus, bars of links, tables of contents, links that skip them, and links of a heading
-    to itself."""
+    to a place in the page."""
     for menu in (*soup.select(_MENUS), *soup.find_all(class_=_BARS), *_tables_of_steps(soup)):
         menu.decompose()
     for menu in (*_lists_of_links(soup), *_contents(soup)):
@@ -43,6 +43,8 @@ def remove_links(soup: BeautifulSoup) -> None:
         text = link.get_text().strip()
         if _SKIP.match(text) or (text in _PERMALINKS and not link.find("img")):
             link.decompose()
+        elif link.parent is not None and link.parent.name in HEADINGS:
+            link.unwrap()
 
 
 def _tables_of_steps(soup: BeautifulSoup) -> list[Tag]:

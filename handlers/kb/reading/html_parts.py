@@ -21,7 +21,7 @@ BOXES = (
     *("important", "info", "infobox", "note", "sidebar", "tip", "warning"),
 )
 _FILE = re.compile(r"\S+\.(?:avif|gif|jpe?g|png|svg|webp)", re.IGNORECASE)
-_OPERAND = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]|\([^()]*\)|√\w|")
+_OPERAND = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]|\([^()]*\)|√\w|[)\]}|⟩]|")
 
 
 def name_icons(soup: BeautifulSoup) -> None:
@@ -124,6 +124,10 @@ def _formula(tag: Tag) -> str:
             return f"{base}_{grouped(low)}"
         case "mroot", [base, degree]:
             return f"{grouped(base)}^(1/{degree})"
+        case "mtr", _:
+            return " ".join(parts)
+        case "mtable", _:
+            return "; ".join(parts)
         case "msqrt", _:
             return f"√{grouped(''.join(parts))}"
     return "".join(parts).replace("\u2062", "").replace("\u2061", "")
