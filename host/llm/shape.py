@@ -29,8 +29,9 @@ _POINTS = re.compile(
     re.I,
 )
 _ELSEWHERE = re.compile(
-    r"\((?:see|siehe|voir|v[eé]ase)\b[^()]*\)\W*$|\bas follows\b\W*$|\b(?:see|shown|listed)"
-    r" (?:below|above)\b\W*$",
+    r"\((?:see|siehe|voir|v[eé]ase)\b[^()]*\)\W*$|\bas follows\b\W*$"
+    r"|\b(?:is|are) (?:described|explained|documented|discussed|covered) (?:in|at|under)\b"
+    r"|\bbeschrieben\W*$|\b(?:see|shown|listed) (?:below|above)\b\W*$",
     re.I,
 )
 _LINKS = re.compile(r"(?:\s[·|•]\s.*){3,}")

@@ -353,7 +353,7 @@ async def test_a_sentence_that_announces_a_list_brings_it_and_is_cited_once() ->
 async def test_a_sentence_that_only_points_elsewhere_is_not_quoted() -> None:
     pointers = (
         "See the page on limits of memory. Limits · Memory · Time · Jobs · Errors. Which limits"
-        " hold for memory (see below)."
+        " hold for memory (see below). The limits of memory are described in the guide."
     )
     source = item("a1b2", f"{pointers} Half a gigabyte of memory is the most.", "Limits")
     assert (

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from groundhook.core.language.catalogue import all_words, language
 from groundhook.core.language.definitions import defined
 from groundhook.core.language.scripts import count_scripts, main_script
-from groundhook.core.language.terms import spelt_like
+from groundhook.core.language.terms import spelt_like, terms
 from groundhook.core.types.search import Certainty
 from groundhook.handlers.kb.analyse import Analyser, is_code, is_ngram, words_of
 from groundhook.handlers.kb.language import language_of, language_of_question
@@ -52,6 +52,7 @@ _SURELY = 1e-6  # similarities nearer to 0 and 1 are taken for these
 _TELLING = 120  # characters of a Latin text that show its language
 _LONGEST = 2_000  # characters of a question that are judged
 _LEAST_PART = 4  # letters of the last part of a compound noun
+_LEVEL = re.compile(r"[›\n]")
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n")
 _NO_TOPIC = ("frequent", "function", "asking", "relating", "vague", "cut")
 
@@ -122,21 +123,19 @@ def judge(
         whole = math.fsum(word.weight for word in words)
         held = math.fsum(word.weight for word in words if word.held) / (whole or 1.0)
         z += WORDS * held
-        lacks = _lacking(text, words, first, seen, analysed) if z > UNSAID else ""
+        lacks = _lacking(text, words, first, analysed) if z > UNSAID else ""
         z = min(z, UNSAID) if lacks else z
     unread = tuple(dict.fromkeys(word.typed for word in words if word.unread))
     return Judgement(z, unread, best, held, lacks)
 
 
-def _lacking(
-    question: str, words: Sequence[_Word], first: First, seen: SearchEvidence, analysed: str
-) -> str:
+def _lacking(question: str, words: Sequence[_Word], first: First, analysed: str) -> str:
     """Return the word without which the passage cannot answer if it lacks it, or "a figure", or the
     thing that it is not about."""
     asked = language_of_question(question) or analysed
     if lacks_figure(question, asked, first.content):
         return "a figure"
-    if (named := subject(question, asked)) and not _is_about(named, first, seen, analysed):
+    if (named := subject(question, asked)) and not _is_about(named, first):
         return named
     telling = _telling(words)
     held = {word.typed for word in words if word.held}
@@ -171,14 +170,18 @@ def _has(needed: str, held: Collection[str], question: str, asked: str, first: F
     )
 
 
-def _is_about(named: str, first: First, seen: SearchEvidence, analysed: str) -> bool:
-    """Return whether the headings of a passage, or what its sentences say something of, have all
-    words of a thing's name."""
-    above = first.whole.removesuffix(first.content)
-    defines = map(defined, _SENTENCE.split(first.content))
-    about = "\n".join([above, *headings(first.content), *defines])
-    words = _words(named, First(about, about), seen, analysed)
-    return all(word.held for word in words if word.weight)
+def _is_about(named: str, first: First) -> bool:
+    """Return whether a heading of a passage is a thing's name or a part of it, or one of its
+    sentences begins with the name and says what it is."""
+    name = frozenset(terms(named))
+    above = _LEVEL.split(first.whole.removesuffix(first.content))
+    titles = ({*terms(each)} for each in [*above, *headings(first.content)])
+    words = ({word for word in title if not word.isdigit()} for title in titles)
+    return (
+        not name
+        or any(title and title <= name for title in words)
+        or any(name == {*terms(defined(each))} for each in _SENTENCE.split(first.content))
+    )
 
 
 def _logit(similarity: float) -> float:
