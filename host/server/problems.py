@@ -201,11 +201,12 @@ def _openai(problem: HttpProblem) -> dict[str, Any]:
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     kind = "server_error" if problem.status >= 500 else "invalid_request_error"
     about = _PATH.match(problem.detail) if problem.status == 400 else None
+    code = _openai_code(problem)
     error = {
         "message": problem.detail,
         "type": kinds.get(problem.status, kind),
-        "param": about[1] if about else problem.more.get("param"),
-        "code": _openai_code(problem),
+        "param": "model" if code == "model_not_found" else about[1] if about else None,
+        "code": code,
     }
     return {"error": error}
 

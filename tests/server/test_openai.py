@@ -117,7 +117,7 @@ def test_errors_are_those_that_the_client_knows_and_a_failed_turn_runs_once(
     ):
         with pytest.raises(openai.NotFoundError) as missing:
             client.chat.completions.create(model="coffee", messages=QUESTION)
-        assert missing.value.code == "model_not_found"
+        assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
         with pytest.raises(openai.BadRequestError):
             client.chat.completions.create(model="tea", messages=QUESTION, n=2)
         with pytest.raises(openai.BadRequestError):
