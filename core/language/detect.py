@@ -75,9 +75,10 @@ def _best(
             each.usual,
         )
         for each in candidates
+        if each.code in known
     }
-    best = max(counted, key=lambda code: counted[code], default=None)
-    if best is None or not counted[best][0] or counted[best][0] * _ENOUGH < words.total():
+    best = max(counted, key=counted.__getitem__, default=None)
+    if best is None or counted[best][0] * _ENOUGH < words.total():
         return None
     return best
 
@@ -114,9 +115,9 @@ def _usual(script: str, text: str, candidates: Iterable[Language]) -> str:
 def _count_words(text: str) -> Counter[str]:
     """Return how often each word occurs, in lower case: as a whole, and its parts beside an
     apostrophe or a hyphen."""
-    found: Counter[str] = Counter()
-    for word in _WORD.findall(text.lower()):
-        found[word] += 1
-        if parts := [part for part in _PARTS.split(word) if part != word]:
-            found.update(parts)
+    found = Counter[str](_WORD.findall(text.lower()))
+    for word, times in list(found.items()):
+        if not word.isalpha():
+            for part in _PARTS.split(word):
+                found[part] += times if part != word else 0
     return found

@@ -309,7 +309,9 @@ class _Add:
             if chosen.beside or chosen.after:
                 self.chosen[each.tenant, chosen.id] = chosen
             self.seen.note(each.tenant, chosen.id)
-            identified.append(replace(each, item=replace(each.item, document=chosen.id)))
+            if each.item.document != chosen.id:
+                each = replace(each, item=replace(each.item, document=chosen.id))
+            identified.append(each)
         return identified
 
     async def _find_stored(
