@@ -157,8 +157,15 @@ def test_a_name_that_is_asked_for_is_another_word_than_its_common_namesake() -> 
 def test_an_amount_of_money_answers_a_question_for_a_price() -> None:
     for told in ("An invoice: 12.50 dollars", "An invoice is $12", "Invoice, 12€, by letter"):
         assert judged("What is the price of an invoice?", 0.98, 0.02, told).certainty == "sure"
+        assert judged("How much does an invoice cost?", 0.98, 0.02, told).certainty == "sure"
     told = "An invoice has 12 pages and no dollar sign"
     assert judged("What is the price of an invoice?", 0.98, 0.02, told).certainty == "partial"
+    assert judged("How much does an invoice cost?", 0.98, 0.02, told).certainty == "partial"
+    told = "Eine Rechnung: 3 Euro"
+    asked = "Was kostet eine Rechnung?"
+    assert judged(asked, 0.98, 0.02, told, analysed="german").certainty == "sure"
+    told = "Eine Rechnung: 3 Seiten"
+    assert judged(asked, 0.98, 0.02, told, analysed="german").certainty == "partial"
 
 
 def test_a_passage_with_few_of_the_words_is_not_sure_however_near_and_far_ahead_it_is() -> None:
