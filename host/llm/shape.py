@@ -13,6 +13,7 @@ from groundhook.host.llm.sentences import Sentence
 
 CODE = 0.5  # it explains itself to few
 EXAMPLE = 0.8  # code where the question is how something is done
+ROW_OF_HOW = 0.3  # a row where the question is how something is done
 LONG_WINDED = 30  # a sentence of more words has some of the question's words by chance
 
 _DANGLING = re.compile(
@@ -95,7 +96,7 @@ def _rate_completeness(sentence: Sentence, part: QuestionPart, *, announces: boo
     if text.endswith(("?", "？", "؟")):
         return 0.4
     if sentence.kind == "row":
-        return 1.0 if part.value or part.number else 0.5
+        return 1.0 if part.value or part.number else ROW_OF_HOW if part.how else 0.5
     if not text.rstrip("\"'”’)*_`]").endswith(STOPS):
         return 0.8 if sentence.kind == "entry" and part.value else 0.7
     return 1.0

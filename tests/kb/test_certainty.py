@@ -111,6 +111,7 @@ def test_a_passage_without_the_property_that_is_asked_is_not_sure(
         ("What is an invoice?", "Any invoice may be late.", "invoice"),
         ("What does the letter do?", "It may be a letter.", "letter"),
         ("How do invoices work?", "Invoices are sent on the first.", ""),
+        ("How do invoices work?", "Invoices are mailed on the first.", "invoices"),
         ("What is an invoice?", "## Invoices and letters\n\nSent on the first.", "invoice"),
         ("What is an invoice?", "## 2. Invoices\n\nSent on the first.", ""),
         ("What is the monthly invoice?", "## Invoices\n\nSent on the first monthly.", ""),
