@@ -107,7 +107,8 @@ def _record_line(item: Item) -> str:
 
 def _one_line(text: str) -> str:
     """Return a text with words of a question and of tables, without what Markdown would read."""
-    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", " ".join(text.split()))
+    # "Price < 5" stays readable where Markdown is shown as it is written
+    return re.sub(r"([\\`*_\[\]#|~]|^>|<(?![\s\d]))", r"\\\1", " ".join(text.split()))
 
 
 def _source(title: str, quotes: Sequence[Quote], references: Sequence[Item]) -> str:

@@ -17,8 +17,9 @@ MOST_COLUMNS = 10
 LONGEST_CELL = 120  # characters
 WIDEST = 40  # up to this width, cells are padded so that columns are aligned as plain text
 
-# What Markdown or HTML in a cell could begin; a pipe would begin another cell.
-_SPECIAL = re.compile(r"[\\|`*<\[\]]")
+# What Markdown or HTML in a cell could begin; a pipe would begin another cell. "<" and a blank is
+# no tag: "Price < 5" stays readable where Markdown is shown as it is written.
+_SPECIAL = re.compile(r"[\\|`*\[\]]|<(?![\s\d])")
 
 
 def table_parts(table: Table, rows: Sequence[Item], question: str) -> Iterator[str]:

@@ -90,7 +90,7 @@ async def filled(fresh_database: Fresh) -> str:
         connection.execute(sa.insert(tables.tables["membership"]), rows)
         connection.exec_driver_sql(
             "create view payer as select coalesce(max(code), '') as bill_code, payer_id,"
-            " round(sum(total), 1) as paid from bill group by payer_id"
+            " round(sum(total), 1) as paid, max(code) as last_code from bill group by payer_id"
         )
 
     engine = engine_for(url, timeout_ms=20_000, connections=1, result_kb=100)
@@ -225,6 +225,19 @@ async def test_a_view_is_a_model_whose_key_is_guessed_and_said(filled: str) -> N
             ("b", 1)
         ]
         assert [each for each in (await database.check())[1] if each.model == "payer"] == []
+
+
+async def test_a_relation_by_a_key_of_one_name_is_called_like_the_other_table(
+    tmp_path: Path,
+) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.executescript(
+            "create table employee (emp_no integer primary key, name text);"
+            "create table salary (emp_no integer references employee (emp_no), since date,"
+            " amount integer, primary key (emp_no, since))"
+        )
+    models, _ = await _import(f"sqlite:///{tmp_path / 'x.db'}")
+    assert list(models["salary"].content["relations"]) == ["employee"]
 
 
 async def test_texts_of_a_file_are_read_by_their_values(tmp_path: Path) -> None:

@@ -138,5 +138,5 @@ async def test_that_there_are_none_is_the_answer_without_a_model(app: Path) -> N
     package = app / "assistants/shop/package.yao"
     package.write_text(PACKAGE.replace('"script"', '"extractive"'), encoding="utf-8")
     events = await turn(app, "pens over 100", scripted("Unused."))
-    assert end(events).content == r"There are none: Pen where Price \> 100."
+    assert end(events).content == "There are none: Pen where Price > 100."
     assert not of(events, "warning")

@@ -253,7 +253,8 @@ class _Reader:
                 type = "string"
             elif type == "text":
                 return {}
-            return {"type": type, **({"length": kind.length} if kind.length else {})}
+            length = getattr(kind, "length", None)  # a view's computed column has no type
+            return {"type": type, **({"length": length} if length else {})}
         return {}
 
     def _guess_type(self, table: str, found: Mapping[str, Any]) -> str:
@@ -291,6 +292,8 @@ class _Reader:
                 continue
             (foreign,), (key,) = one["constrained_columns"], one["referred_columns"]
             name = re.sub(r"_?id$", "", "_".join(parts_of(foreign)).lower()) or there.id
+            if any(name == column["name"] for column in here.content["columns"]):
+                name = there.id  # "emp_no" of both tables
             _add_relation(
                 here, name, {"type": "hasOne", "model": there.id, "key": key, "foreign": foreign}
             )

@@ -15,7 +15,7 @@ from groundhook.handlers.db.question.numbers import number_conditions
 from groundhook.handlers.db.question.question import TokenizedQuestion
 from groundhook.handlers.db.question.scope import NUMBERS, TIMES, QuestionScope
 from groundhook.handlers.db.question.times import spans, time_conditions
-from groundhook.handlers.db.question.values import FoundValue, lists_of
+from groundhook.handlers.db.question.values import LIST_SEPARATORS, FoundValue, lists_of
 from groundhook.handlers.db.question.wheres import require_all, require_any, require_one_of
 
 LIST_SIGNS = ",&"
@@ -121,18 +121,21 @@ def _one_of(here: Here, one: Field, values: Sequence[Sequence[str]], both: bool)
     if parted is None:
         return require_one_of(one.name, [each for spelled in values for each in spelled])
     elements = {element for each in parted.values() for element in each}
-    wheres = [_has_element(one, spelled[0], elements) for spelled in values]
+    sign = next((each for each in LIST_SEPARATORS if any(each in value for value in parted)), "")
+    wheres = [_has_element(one, spelled[0], elements, sign) for spelled in values]
     return require_all(wheres) if both else require_any(wheres)
 
 
-def _has_element(one: Field, element: str, elements: set[str]) -> Where:
-    """Return the condition that a list in a text has an element."""
+def _has_element(one: Field, element: str, elements: set[str], sign: str) -> Where:
+    """Return the condition that a list in a text, parted by `sign`, has an element."""
     if one.kind == "json":
         return Where(field=one.name, op="like", value=f'%"{element}"%')
     folded = element.casefold()
     if not any(folded in other.casefold() and other != element for other in elements):
         return Where(field=one.name, op="like", value=f"%{element}%")
-    patterns = (f"{element},%", f"%, {element},%", f"%, {element}")
+    before = (f"%{sign}", f"%{sign} ")
+    patterns = [f"{each}{element}{end}" for each in before for end in ("", f"{sign}%")]
+    patterns.append(f"{element}{sign}%")
     return Where(
         any_of=(
             Where(field=one.name, value=element),

@@ -80,6 +80,10 @@ def _figure_of(here: Here, i: int, function: str, kinds: Iterable[str]) -> Itera
     for at in (i, *(end for end, _ in here.nouns_at(i))):  # "average order total"
         for end, one in here.fields_at(at, *kinds):
             yield Clause("g", end, fields=(one,), figure=function)
+    sums = here.scope.of_kind("money", NUMBERS) if function in ("avg", "sum") else []
+    if len(sums) == len([one for one in here.scope.own if one.kind in NUMBERS]) == 1:
+        for end, _ in here.nouns_at(i):  # "average salary", of records that are sums of money
+            yield Clause("g", end, fields=(sums[0],), figure=function)
 
 
 def _different(here: Here, i: int) -> Iterator[Clause]:

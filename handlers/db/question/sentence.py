@@ -165,6 +165,10 @@ class Teller:
 
     def _condition(self, schema: Schema, where: Where) -> str:
         if where.group is not None:
+            if listed := _element_of_list(where):
+                return self.told(
+                    "contains", field=self.label(schema, where.group[0].field), value=listed
+                )
             joined = self.say["or"] if where.any_of is not None else self.say["and"]
             inner = self.conditions(schema, where.group, joined)
             return f"({inner})" if f" {joined} " in inner else inner
@@ -233,6 +237,14 @@ class Teller:
         if isinstance(value, bool):
             return self.say["yes"] if value else self.say["no"]
         return str(to_json(value)).removesuffix(" 00:00:00")
+
+
+def _element_of_list(where: Where) -> str:
+    """Return the text of which a condition says that a list has it as a whole element, or ""."""
+    first, *rest = where.any_of or (where,)
+    same = (one.op == "like" and one.field == first.field for one in rest)
+    listed = rest and first.op == "=" and all(same)
+    return str(first.value) if listed and all(str(first.value) in one.value for one in rest) else ""
 
 
 def _own_name(one: Aggregate | Group) -> str:

@@ -3,6 +3,7 @@ names them. Only values that begin like one of its words are taken apart."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ from groundhook.handlers.db.question.vocabulary import Phrase, Vocabulary
 LONGEST_VALUE = 6  # words
 LONGEST_START = 8  # signs, with accents, of two letters
 SMALL = 2  # letters; a value this short counts where it is written in capitals
-LIST_SIGNS = ",;|"  # of lists in a text
+LIST_SEPARATORS = ",;|"  # of lists in a text
 # Kinds of words that an option may be, too: "available", "medium".
 HARMLESS = frozenset(
     {"conditions", "date_seasons", "units", "orders", "adjectives", "made_verbs", "place_verbs"}
@@ -179,11 +180,10 @@ def scopes_of(text: str, offers: Iterable[OfferedModel], words: Vocabulary) -> l
 def all_values(scope: QuestionScope, one: Field) -> Iterable[str]:
     """Return the values of a field that are known, of lists their elements."""
     parted = lists_of(scope, one)
+    looked_up = (scope.offer.looked_up or {}).get(one.name.removeprefix(scope.path), ())
     if parted is not None:
-        return dict.fromkeys(piece for pieces in parted.values() for piece in pieces)
-    name = one.name.removeprefix(scope.path)
-    raw = (*one.options, *scope.counts(one), *(scope.offer.looked_up or {}).get(name, ()))
-    return dict.fromkeys(raw)
+        return dict.fromkeys((*(piece for each in parted.values() for piece in each), *looked_up))
+    return dict.fromkeys((*one.options, *scope.counts(one), *looked_up))
 
 
 def known_values(scope: QuestionScope, one: Field) -> Mapping[Phrase, tuple[str, ...]]:
@@ -217,22 +217,25 @@ def lists_of(scope: QuestionScope, one: Field) -> Mapping[str, list[str]] | None
         return {value: [value] for value in values}
     if one.options or scope.is_title(one):
         return None
-    parted = (_parted(values, sign) for sign in LIST_SIGNS)
+    parted = (_parted(values, sign) for sign in LIST_SEPARATORS)
     return next((each for each in parted if each is not None), None)
 
 
 def _parted(values: Collection[str], sign: str) -> dict[str, list[str]] | None:
     """Return the pieces of each value; None if the values are no lists: in lists, short pieces
-    recur."""
+    recur, or most of all."""
     if sum(sign in value for value in values) < 2:
         return None
     parted = {
         value: [piece for part in value.split(sign) if (piece := part.strip())] for value in values
     }
     pieces = [piece for each in parted.values() for piece in each]
-    several = sum(len(each) > 1 for each in parted.values())
-    short = all(piece.count(" ") <= 1 for piece in pieces)
-    return parted if several > 1 and short and len(pieces) > len(set(pieces)) else None
+    several = [each for each in parted.values() if len(each) > 1]
+    often = Counter(pieces)
+    short = all(piece.count(" ") <= 1 for piece in pieces) and len(pieces) > len(often)
+    listed = [often[piece] > 1 for each in several for piece in each]
+    recur = 2 * sum(listed) > len(listed)
+    return parted if len(several) > 1 and (short or recur) else None
 
 
 def known_words(own: QuestionScope) -> frozenset[str]:

@@ -91,6 +91,44 @@ async def test_the_same_reading_of_two_tables_says_of_which_and_can_be_chosen(
         assert list((item.data or {}).values()) == [homers]
 
 
+FILMS = model(
+    "films",
+    "Movies",
+    {"id": "ID", "title": "string", "genre": "string", "language": "string", "director": "string"},
+    "id",
+    (1, "Amour", "Drama;Romance", "French", "Haneke"),
+    (2, "Babel", "Drama;Musical", "English, French, Japanese Sign Language (old)", "Inarritu"),
+    (3, "Carmen", "Music;Drama", "English, French", "Saura"),
+    (4, "Dune", "Musical;Music", "English", "Villeneuve"),
+)
+FOUND = {
+    "French movies": ("Movies where Language contains French", [1, 2, 3]),
+    "music movies": ("Movies where Genre contains Music", [3, 4]),
+    "movies by Haneke": ("Movies where Director = Haneke", [1]),
+}
+
+
+async def test_lists_in_a_column_are_compared_by_element_however_long_some_are(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path}/films.sqlite"
+    async with open_database(url, 60_000, {"films": FILMS}) as database:
+        await database.load()
+        for question, (read_as, ids) in FOUND.items():
+            found = await Shop(database, url).search(question, "films")
+            assert (found.account.certainty, found.account.read_as) == ("sure", read_as)
+            assert sorted(item.record_id for item in found.items) == ids
+
+
+async def test_an_average_of_records_that_are_sums_of_money_is_that_of_their_only_number(
+    league: Shop,
+) -> None:
+    for question, figure in (("average salary", 53333), ("total salaries", 160000)):
+        found = await league.search(question, *MODELS)
+        assert found.account.certainty == "sure", found.account.explanation
+        assert [int(value) for value in (found.items[0].data or {}).values()] == [figure]
+
+
 async def test_a_decline_is_about_the_table_that_the_question_names(league: Shop) -> None:
     for question, said in (
         ("highest salary in Boston", "Understood: greatest Salary."),
