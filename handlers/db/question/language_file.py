@@ -15,14 +15,14 @@ from groundhook.core.types.base import Value
 from groundhook.core.types.query_language import BucketUnit
 
 
-def _split(value: Any) -> Any:
+def words_of(value: Any) -> Any:
     """Split "a, b" into words."""
     if not isinstance(value, str):
         return value
     return tuple(filter(None, (" ".join(word.split()) for word in value.split(","))))
 
 
-Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Words = Annotated[tuple[str, ...], BeforeValidator(words_of)]
 NamedWords = dict[str, Words]
 Direction = Literal["asc", "desc"]
 TimeUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
@@ -117,7 +117,7 @@ def _spread(value: Any, kind: str, *keys: Any) -> Iterator[tuple[str, Word]]:
         yield from _spread(dict(enumerate(value, 1)), kind, *keys)
     else:
         meaning = Word(kind, keys[0] if len(keys) == 1 else keys or None)
-        yield from ((phrase, meaning) for phrase in _split(value))
+        yield from ((phrase, meaning) for phrase in words_of(value))
 
 
 def _number_in(key: Any) -> Any:

@@ -15,7 +15,13 @@ from pydantic import ValidationError
 
 from groundhook.core.errors import ConfigError, SourceNotConfigured, suggestion
 from groundhook.core.types.base import dotted, validation_problems
-from groundhook.handlers.db.question.language_file import LanguageFile, Word, Words, words_in
+from groundhook.handlers.db.question.language_file import (
+    LanguageFile,
+    Word,
+    Words,
+    words_in,
+    words_of,
+)
 from groundhook.handlers.db.question.tokens import phrase_of
 
 FOLDER = files("groundhook.handlers.db.question")
@@ -131,7 +137,10 @@ def build_vocabulary(language: str, raw: Mapping[str, Any]) -> Vocabulary:
         phrases={phrase: tuple(meanings) for phrase, meanings in phrases.items()},
         longest=longest,
         spoken=frozenset(word for phrase in phrases for word in phrase if len(word) > 1),
-        kinds={kind: tuple(map(_fold, words)) for kind, words in file.kinds.items()},
+        kinds={
+            kind: tuple(map(_fold, (*file.kinds.get(kind, ()), *words_of(words))))
+            for kind, words in english["kinds"].items()
+        },
         persons=frozenset(map(_fold, file.persons)),
     )
 
