@@ -135,8 +135,6 @@ class _Query:
                 return self._figures([_aggregate(clause) for clause in self._of("g")])
             case "fields" | "field behind" | "when":
                 return self._fields(only_times=form == "when")
-            case "kept groups":
-                return self._kept_groups()
             case _:
                 return self._ranking()
 
@@ -212,46 +210,38 @@ class _Query:
         by = all(clause.direction for clause in self._of("G"))
         return figured <= paid and (added or by)
 
-    def _kept_groups(self) -> QueryReading | None:
-        """ "cities with more than 5 customers"."""
-        asked, kept, count = self._of("q")[0], self._of("H")[0], Aggregate(function="count")
-        named = [self.here.titles(name) for name in self.here.scope.offer.related]
-        if list(asked.fields) in named:
-            return None  # "customers with more than 5 orders" are customers
-        if any(one.kind not in ("text", "boolean", "integer") for one in asked.fields):
-            return None
-        having = Where(field=count.called, op=kept.direction, value=kept.count)
-        content = {
-            "aggregates": [count],
-            "groups": _group_names(self.here, [asked]),
-            "havings": (having,),
-            "orders": [Order(field=count.called)],
-        }
-        return self._reading(content, ())
-
     def _fields(self, *, only_times: bool) -> QueryReading | None:
         asked = [one for clause in self._of("q", "Q") for one in clause.fields]
         if only_times and not (asked and all(one.kind in TIMES for one in asked)):
             return None
         return self._list(named=bool(self._of("n", "m")), select=tuple(one.name for one in asked))
 
+    def _is_no_group(self, asked: Clause, kept: Sequence[Clause]) -> bool:
+        related = [self.here.titles(name) for name in self.here.scope.offer.related]
+        if kept and list(asked.fields) in related:
+            return True  # "customers with more than 5 orders" are customers
+        kinds = {one.kind for one in asked.fields}
+        listed = bool(self._of("s", "o")) or any(clause.list_only for clause in self.clauses)
+        return listed or not kinds <= {"text", "boolean", "integer"}
+
     def _ranking(self) -> QueryReading | None:
-        """ "which city has the most customers", "top 5 brands by revenue"."""
-        [asked], tops, most = self._of("q")[:1], self._of("t"), self._of("M")
+        """ "which city has the most customers", "top 5 brands by revenue", "cities with more than 5
+        customers"."""
+        [asked], kept, tops, most = self._of("q")[:1], self._of("H"), self._of("t"), self._of("M")
         figures = [_aggregate(clause) for clause in self._of("g")] or [Aggregate(function="count")]
-        if any(one.kind not in ("text", "boolean", "integer") for one in asked.fields):
+        if self._is_no_group(asked, kept):
             return None
-        direction = most[0].direction if most else "desc"
-        limit = tops[0].count if tops else 1
-        if self._of("s", "o") or any(clause.list_only for clause in self.clauses):
-            return None
+        called, direction = figures[0].called, most[0].direction if most else "desc"
+        bars = [Where(field=called, op=one.direction, value=one.count) for one in kept]
         content = {
             "aggregates": figures,
             "groups": _group_names(self.here, [asked]),
-            "orders": [Order(field=figures[0].called, order=direction)],
-            "limit": limit,
+            "havings": tuple(bars),
+            "orders": [Order(field=called, order=direction)],
+            "limit": None if kept else tops[0].count if tops else 1,
         }
-        return self._reading(content, (), presumes=True, named=bool(self._of("n")))
+        named = bool(kept or self._of("n"))
+        return self._reading(content, (), presumes=not kept, named=named)
 
     def _reading(
         self,

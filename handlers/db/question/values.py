@@ -224,18 +224,13 @@ def lists_of(scope: QuestionScope, one: Field) -> Mapping[str, list[str]] | None
 def _parted(values: Collection[str], sign: str) -> dict[str, list[str]] | None:
     """Return the pieces of each value; None if the values are no lists: in lists, short pieces
     recur, or most of all."""
-    if sum(sign in value for value in values) < 2:
-        return None
-    parted = {
-        value: [piece for part in value.split(sign) if (piece := part.strip())] for value in values
-    }
-    pieces = [piece for each in parted.values() for piece in each]
-    several = [each for each in parted.values() if len(each) > 1]
-    often = Counter(pieces)
-    short = all(piece.count(" ") <= 1 for piece in pieces) and len(pieces) > len(often)
-    listed = [often[piece] > 1 for each in several for piece in each]
-    recur = 2 * sum(listed) > len(listed)
-    return parted if len(several) > 1 and (short or recur) else None
+    parted = {value: list(filter(None, map(str.strip, value.split(sign)))) for value in values}
+    several = [pieces for pieces in parted.values() if len(pieces) > 1]
+    often = Counter(piece for pieces in parted.values() for piece in pieces)
+    short = all(piece.count(" ") <= 1 for piece in often) and often.total() > len(often)
+    recurring = [often[piece] > 1 for pieces in several for piece in pieces]
+    is_list = short or 2 * sum(recurring) > len(recurring)
+    return parted if len(several) > 1 and is_list else None
 
 
 def known_words(own: QuestionScope) -> frozenset[str]:
