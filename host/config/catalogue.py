@@ -40,6 +40,10 @@ class Catalogue(Mapping[str, T]):
             self._values[id] = self._loaders[id]()
         return self._values[id]
 
+    def is_read(self, id: str) -> bool:
+        """Return whether taking the value reads no file, or there is none."""
+        return id in self._values or id not in self._loaders
+
     def named(self, id: str, *, place: Place | None = None, hint: str = "") -> T:
         """Return the value with that id. Raises UnknownName with the nearest known id; `place` is
         where `id` is written."""

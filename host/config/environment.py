@@ -28,6 +28,7 @@ _OF_CHILDREN_FAMILIES = ("LC_", "PYTHON", "LD_", "DYLD_", "COVERAGE_")
 
 KEY_VARIABLE = "api_key_env"  # a setting that names a variable and does not hold its value
 
+_PLAIN = (str, int, float, type(None))
 _VARIABLE = re.compile(r"\$ENV\.([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -90,14 +91,16 @@ def unset_in(value: Any) -> list[Unset]:
         if isinstance(value, (list, tuple))
         else ()
     )
-    return [unset for entry in inner for unset in unset_in(entry)]
+    # Most values of a long document are none that holds others.
+    deep = (entry for entry in inner if not isinstance(entry, _PLAIN))
+    return [unset for entry in deep for unset in unset_in(entry)]
 
 
 def without_unset(value: Any) -> Any:
     """Return the same data without the values whose variables are not set."""
     if isinstance(value, Mapping):
         return {
-            key: without_unset(entry)
+            key: entry if isinstance(entry, _PLAIN) else without_unset(entry)
             for key, entry in value.items()
             if not isinstance(entry, Unset)
         }

@@ -258,6 +258,11 @@ class App:
         """Return a model by its name, as `resolve_collection` does for collections."""
         return _resolve(self.models, assistant_id, name, place)
 
+    def model_id(self, assistant_id: str, name: str) -> str:
+        """Return the full id of a model without reading its file. Raises UnknownName."""
+        known = _id_of(self.models, assistant_id, name)
+        return self.resolve_model(assistant_id, name).id if known is None else known
+
     def resolve_table(self, assistant_id: str, table: str) -> ModelSpec:
         """Return the model that declares a table: the assistant's own, the app's, or another's.
         Raises UnknownName, ConfigError."""
@@ -355,10 +360,14 @@ def _explain_missing(root: Path, id: str) -> str:
     return f"{folder} is part of the package {owner.id!r}" if owner else ""
 
 
+def _id_of(catalogue: Catalogue[T], assistant_id: str, name: str) -> str | None:
+    return next((id for id in (f"agents.{assistant_id}.{name}", name) if id in catalogue), None)
+
+
 def _resolve(catalogue: Catalogue[T], assistant_id: str, name: str, place: Place | None) -> T:
+    id = _id_of(catalogue, assistant_id, name)
+    if id is not None:
+        return catalogue[id]
     own = f"agents.{assistant_id}."
-    for id in (own + name, name):
-        if id in catalogue:
-            return catalogue[id]
     known = sorted(id.removeprefix(own) for id in catalogue)
     return catalogue.named(name, place=place, hint=suggestion(name, known))

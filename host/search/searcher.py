@@ -57,6 +57,10 @@ class SourceNames(Protocol):
         """Return the full id of a model."""
         ...
 
+    def is_read(self, name: str, /) -> bool:
+        """Return whether `model` reads no file for a name."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPlugins:
@@ -207,7 +211,7 @@ class Searcher:
         try:
             if key := self.settings.uses.disables(request.type):
                 raise SourceNotConfigured(f"uses.{key} is 'disabled'")
-            completed = self._resolve(plan.complete(request, self.settings))
+            completed = await self._resolve(plan.complete(request, self.settings))
             if self.plugins.imported is not None:
                 await self.plugins.imported(request.type)
             handler = self.plugins.handlers.get(request.type)
@@ -245,7 +249,14 @@ class Searcher:
         own = self.settings.search.rerank.timeout_ms
         return min(own, self._call_ms() - _milliseconds_since(began)) if source == "hook" else own
 
-    def _resolve(self, request: SearchRequest) -> SearchRequest:
+    async def model(self, name: str) -> str:
+        """Return the full id of a model. Raises UnknownName and NotPermitted."""
+        if self.names.is_read(name):
+            return self.names.model(name)
+        # A file with thousands of `values` takes a second.
+        return await anyio.to_thread.run_sync(self.names.model, name)
+
+    async def _resolve(self, request: SearchRequest) -> SearchRequest:
         """Return the request with ids in place of names. Raises UsageError without a collection or
         model to search."""
         if request.type == "kb":
@@ -260,7 +271,7 @@ class Searcher:
                 )
             return request.model_copy(update={"collections": collections})
         if request.type == "db":
-            models = tuple(self.names.model(name) for name in request.models or ())
+            models = tuple([await self.model(name) for name in request.models or ()])
             if not models:
                 raise UsageError(
                     "no model to query",

@@ -40,6 +40,13 @@ class AssistantNames:
         listed = (*self.settings.db.models, *self.settings.search.db.models)
         return self._require_permitted("model", id, listed, "db.models")
 
+    def is_read(self, name: str, /) -> bool:
+        """Return whether the file of a model has been read, by its name or table."""
+        known, own = self.app.models, f"agents.{self.assistant_id}."
+        if name.startswith(OF_TABLE):
+            return all(map(known.is_read, known))
+        return known.is_read(own + name if own + name in known else name)
+
     def api(self, name: str, /) -> ApiSpec:
         """Return an API of the assistant, or of the app. Raises UnknownName, NotPermitted, and
         ConfigError."""

@@ -100,7 +100,7 @@ class RecordProcess:
         else:
             ordered = given
         query = self._make_query(ordered)
-        model = run.searcher.names.model(query.model)
+        model = await run.searcher.model(query.model)
         found = await run.runtime.records.records(
             query.model_copy(update={"model": model}), run.searcher.scope
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from groundhook import open_host
 from groundhook.core.types.events import Event, StreamEnd
 from groundhook.core.types.turn import Identity
+from groundhook.host.config import declarations
+from groundhook.host.config.documents import ConfigDocument, read_document
 from groundhook.host.llm.scripted import ScriptedConnector
 from tests.conftest import MakeApp
 from tests.parts.turns import end, of, scripted
@@ -140,3 +143,20 @@ async def test_that_there_are_none_is_the_answer_without_a_model(app: Path) -> N
     events = await turn(app, "pens over 100", scripted("Unused."))
     assert end(events).content == "There are none: Pen where Price > 100."
     assert not of(events, "warning")
+
+
+@pytest.mark.parametrize("table", ["", "stock_pens"])
+async def test_the_file_of_a_model_is_read_in_a_thread(
+    app: Path, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    """Since one with thousands of `values` takes a second."""
+    read: set[tuple[str, bool]] = set()
+
+    def note(path: Path, shown: str) -> ConfigDocument:
+        read.add((path.name, threading.current_thread() is threading.main_thread()))
+        return read_document(path, shown)
+
+    monkeypatch.setattr(declarations, "read_document", note)
+    asked: Any = about("pens", table) if table else "pens cheaper than 10"
+    await turn(app, asked, scripted("See {ref:0}."), search=not table)
+    assert {entry for entry in read if entry[0] == "pen.mod.yao"} == {("pen.mod.yao", False)}

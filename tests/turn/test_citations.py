@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from groundhook.core.types.markers import usable_format
 from groundhook.core.types.search import Item
+from groundhook.host.search.citations import claims
 from groundhook.host.search.citations.ids import key_of, short_id
 from groundhook.host.search.citations.index import CitationIndex
 from groundhook.host.search.citations.reader import (
@@ -192,6 +194,24 @@ def test_only_the_beginning_of_a_marker_or_of_code_is_held_back(
     begins = HASH.could_begin(reading.held) or reading.held.lstrip(" ").startswith("`")
     assert reading.held == "" or begins
     assert len(reading.held) <= 2 * LONGEST_CODE
+
+
+@pytest.mark.parametrize("unit", ["Tea #ref:a1b2 takes minutes. ", "\n"])
+def test_a_line_of_many_markers_or_many_empty_lines_take_a_few_steps_each(unit: str) -> None:
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        read(Reading(), unit * 300, HASH)
+        claims.with_text(claims.ClaimState(), "\n" * 300, frozenset())
+    finally:
+        sys.setprofile(before)
+    assert calls < 20_000
 
 
 def test_a_long_answer_of_one_fence_is_read_in_no_time() -> None:

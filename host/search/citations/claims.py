@@ -71,7 +71,8 @@ def with_text(state: ClaimState, text: str, known: frozenset[str]) -> ClaimState
     """Return the state after more text. `known` are the words of the question."""
     line = state.line
     for part in re.findall(r"[^\n]*\n|[^\n]+", text):
-        rest = part
+        # An answer may have half a million empty lines, which say nothing.
+        rest = part if part != "\n" or line or state.marks or state.cut else ""
         while rest:
             room = LONGEST_LINE - len(line)
             line, rest = line + rest[:room], rest[room:]
@@ -136,7 +137,8 @@ def _check(
         cited = {mark.marker: mark.source for mark in marks if mark.source is not None}
         asked = list(cited.values()) if marks else covering
         each = max(1, len(asked))
-        found = facts(text, known=known)[: max(0, MOST_LOOKS - looked_for) // each]
+        more = max(0, MOST_LOOKS - looked_for) // each
+        found = facts(text, known=known)[:more] if more else ()
         looked_for += len(found) * each
         if not marks:
             claims = _count_without_marks(claims, found, covering)

@@ -250,7 +250,7 @@ def _read_line(
 ) -> tuple[Reading, list[Piece]]:
     """Read a line or a part of one and return the new state and the pieces."""
     ended = text.endswith("\n")
-    line = state.line.extend(text.removesuffix("\n"))
+    line = state.line.extend(text.rstrip("\n"))
     # A line that begins with backticks is prose if another backtick follows in it.
     decided = last or ended or line.sign != "`"
     pieces: list[Piece] = [Plain(text)]
@@ -272,6 +272,7 @@ def _read_prose(text: str, grammar: Grammar, *, last: bool) -> tuple[list[Piece]
     pieces: list[Piece] = []
     done = at = 0  # the ends of what is in pieces, and of what is read
     found = grammar.find(text)
+    begins = -1  # where the incomplete marker does, once it is known
     while True:
         if found is not None and found[0] < at:
             found = grammar.find(text, at)
@@ -283,7 +284,9 @@ def _read_prose(text: str, grammar: Grammar, *, last: bool) -> tuple[list[Piece]
                 at = end
                 continue
         else:
-            unsure = len(text) if last else grammar.beginning(text, at)
+            if begins < at:
+                begins = len(text) if last else grammar.beginning(text, at)
+            unsure = begins
             if found is not None and found[0] < unsure:
                 start, marker = found
                 pieces += [Plain(text[done:start]), marker]
@@ -324,7 +327,8 @@ def _split_before_marker(text: str, grammar: Grammar) -> tuple[list[Piece], str]
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    yield from re.findall(r"[^\n]*\n|[^\n]+", text)
+    # With the empty lines after it, which decide nothing.
+    yield from re.findall(r"[^\n]*\n+|[^\n]+", text)
 
 
 def _join(pieces: Iterable[Piece]) -> list[Piece]:

@@ -60,7 +60,7 @@ class McpCaller:
         for assistant, settings in self._settings(host):
             found |= {id for id in app.models if app.owner_of(id) == assistant}
             for name in settings.search.db.models or settings.db.models:
-                found.add(app.resolve_model(assistant, name).id)
+                found.add(app.model_id(assistant, name))
         return found
 
     def searches(self, host: Host) -> list[tuple[SearchType, str]]:

@@ -25,7 +25,7 @@ class TurnRecords:
 
     async def get(self, query: RecordQuery, /) -> list[dict[str, Any]]:
         searcher = self.run.searcher
-        resolved = query.model_copy(update={"model": searcher.names.model(query.model)})
+        resolved = query.model_copy(update={"model": await searcher.model(query.model)})
         return await self.run.runtime.records.records(resolved, searcher.scope)
 
     async def markdown(self, html: str, /) -> str:
