@@ -57,6 +57,7 @@ from groundhook.host.turn.stream import open_turn
 LOST = ("turn_lost", "the answer is incomplete: its process ended")
 NOTHING: Mapping[str, Any] = {}
 QUESTION = 0  # the number of the line in front of the events of a log
+MOST_LATE = 200  # ends of turns that wait for the store
 UNDOING_S = 5.0  # longest wait for the store after a turn that could not begin
 
 
@@ -69,8 +70,11 @@ class StoredTurns:
     runtime: Callable[[], Runtime]
     turns: OpenTurns
     worker: str = field(default_factory=lambda: secrets.token_hex(8))
-    # Turns of this process that are over, though the store has them as running, by their ids.
-    _unended: dict[str, tuple[ChatOwner, StoredTurn]] = field(default_factory=dict)
+    # Turns of this process that are over, though the store has them as running, by their ids; with
+    # their ends, unless there are many.
+    _unended: dict[str, tuple[ChatOwner, StoredTurn, EndedTurn | None]] = field(
+        default_factory=dict
+    )
 
     @property
     def settings(self) -> StoreSettings:
@@ -177,7 +181,8 @@ class StoredTurns:
             if recorder is not None:
                 await recorder.close()
                 if not recorder.is_ended:
-                    self._unended[turn.id] = owner, turn
+                    late = recorder.late if len(self._unended) < MOST_LATE else None
+                    self._unended[turn.id] = owner, turn, late
                 if recorder.is_unknown and turn.chat_id:
                     await self._forget_removed(owner, turn.chat_id)
             else:
@@ -194,10 +199,19 @@ class StoredTurns:
         return await self.store.conversations.begin(owner, new)
 
     async def _end_unended(self, id: str) -> None:
-        """Store that a turn is over, with its text so far, so that its chat need not wait for the
-        end of its lease. Raises StorageError."""
-        await self._end_lost(*self._unended[id])
+        """Store that a turn is over, with its answer or its text so far, so that its chat need not
+        wait for the end of its lease. Raises StorageError."""
+        owner, turn, late = self._unended[id]
+        if late is None or not await self._keeps(owner, late):
+            await self._end_lost(owner, turn)
         self._unended.pop(id, None)
+
+    async def _keeps(self, owner: ChatOwner, end: EndedTurn) -> bool:
+        """Return whether the store takes an end: a full disk may have room for a shorter one."""
+        with suppress(StorageError):
+            await self.store.conversations.end(owner, end)
+            return True
+        return False
 
     async def forget(self, owner: ChatOwner, id: str) -> None:
         """Remove the values that hooks keep for a chat (`ctx.memory.chat`)."""

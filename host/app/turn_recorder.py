@@ -77,7 +77,7 @@ class TurnRecorder:
     `flush_ms`, and all of them before the reader gets the last event. `stop` ends the turn for its
     reader, with the events that have arrived. `is_ended`: the store knows that the turn is over.
     `is_unknown`: the store no longer had the turn when it ended, such as one whose chat was
-    removed."""
+    removed. `late`: the end that the store has not taken."""
 
     def __init__(
         self,
@@ -102,6 +102,7 @@ class TurnRecorder:
         self._stopping = False
         self._end: TurnState | None = None  # how the turn ended, once its last events are kept
         self.is_ended = self.is_unknown = False
+        self.late: EndedTurn | None = None
         self._settled = False  # whether the end is stored, or its reader knows that it is not
 
     def __aiter__(self) -> TurnRecorder:
@@ -215,19 +216,26 @@ class TurnRecorder:
         except StorageError as exc:
             failure = exc
         self._settled = True
+        if not self.is_unknown and await self._keep_late(state):
+            self._ready.extend(events)
+            return
         self._log_unkept(failure)
-        await self._free_chat()
-        problem = StorageError(f"this answer was not kept: {failure.message}", hint=failure.hint)
+        yet = "was not kept" if self.is_ended else "is not kept yet"
+        problem = StorageError(f"this answer {yet}: {failure.message}", hint=failure.hint)
         self._ready.append(warning_event(problem).stamped(self.turn.id, events[-1].at_ms))
         self._ready.extend(events)
 
-    async def _free_chat(self) -> None:
-        """Store that the turn has ended, without its answer: on a full disk that may still fit, and
-        the chat can go on."""
-        ended = without_answer(self.turn, milliseconds(self._now))
-        with anyio.move_on_after(CLOSING_S), suppress(StorageError):
-            await self._store.conversations.end(self._owner, ended)
-            self.is_ended = True
+    async def _keep_late(self, state: TurnState) -> bool:
+        """Try once more to store the end, then one without the answer: on a full disk that may
+        still fit, and the chat can go on. Returns whether the answer is stored."""
+        with anyio.move_on_after(CLOSING_S):
+            with suppress(StorageError):
+                return await self._end_in_store(state)
+            with suppress(StorageError):
+                ended = without_answer(self.turn, milliseconds(self._now))
+                await self._store.conversations.end(self._owner, ended)
+                self.is_ended = True
+        return False
 
     def _log_unkept(self, failure: StorageError) -> None:
         log.error("turn %s: its answer was not kept: %s", self.turn.id, failure)
@@ -241,6 +249,7 @@ class TurnRecorder:
                 ended = EndedTurn(
                     id=self.turn.id, answer=answer, state=state, at=at, first=first, log=body
                 )
+                self.late = ended
                 self.is_unknown = not await self._store.conversations.end(self._owner, ended)
-                self.is_ended = True
+                self.is_ended, self.late = True, None
         return not self.is_unknown

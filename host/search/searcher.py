@@ -188,7 +188,7 @@ class Searcher:
         """Return what was found, joined with what the query finds in other words, if there are
         any. A search that fails then is a warning."""
         assert self.other_words is not None
-        completed = self._resolve(plan.complete(request, self.settings))
+        completed = await self._resolve(plan.complete(request, self.settings))
         words = await self.other_words(completed, found)
         if words is None:
             return found

@@ -22,7 +22,7 @@ from groundhook.host.output.dialects.ending import ending
 from groundhook.host.server.turns.running import AT_ONCE, Logged, ServerTurn, portion
 
 POLL_S = 0.1
-PATIENCE_S = 15.0  # with a store that cannot be read
+PATIENCE_S = 15.0  # at least, with a store that cannot be read
 OTHER_VERSION = (
     "other_version",
     "another version of Groundhook wrote an event of this turn, which this version cannot read",
@@ -162,7 +162,8 @@ class KeptReader:
                 await anyio.sleep(POLL_S)
                 await self._turn.end_if_lost()
             except StorageError:
-                if time.monotonic() - self._read_at > PATIENCE_S:
+                lease_s = self._turn.host.app.settings.store.lease_s
+                if time.monotonic() - self._read_at > max(PATIENCE_S, lease_s):
                     raise
                 await anyio.sleep(POLL_S)
 
