@@ -1,5 +1,6 @@
-"""An MCP server for tests, over stdio or HTTP: `python server.py [--http PORT] [--slow SECONDS]
-[--answers sse|json|old]`; `old` is the transport before streamable HTTP.
+"""An MCP server for tests, over stdio or HTTP: `python server.py [--http PORT] [--waits FILE]
+[--answers sse|json|old]`; it starts once the file is there, and `old` is the transport before
+streamable HTTP.
 
 Its tools do what servers do on good days and on bad ones. A line is appended to the file $DIARY for
 each call that acts.
@@ -165,7 +166,10 @@ def greet(name: str) -> str:
 
 def main(arguments: list[str]) -> None:
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
-    time.sleep(float(options.get("--slow", 0)))
+    if "--waits" in options:
+        diary("waits")
+        while not Path(options["--waits"]).exists():
+            time.sleep(0.005)
     if "--http" in options:
         place: dict[str, Any] = {"host": "127.0.0.1", "port": int(options["--http"])}
         if options.get("--answers") == "old":

@@ -184,22 +184,37 @@ async def test_an_http_server_that_hung_works_again_later(
         assert await value(servers, "web", "plain", {"text": "c"}) == "c"
 
 
-async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(opened: Open) -> None:
-    async with opened(
-        slow=stdio("--slow", "3", timeout=2), never=script(SLEEP, start_timeout=0.5)
-    ) as servers:
-        assert await value(servers, "slow", "plain", {"text": "x"}) == "x"
-        with pytest.raises(
-            ServerTimeout,
-            match=r"'never' was not ready after 0\.5 s \(raise start_timeout in never\.mcp\.yao",
-        ):
+async def test_a_server_that_starts_slowly_has_a_deadline_of_its_own(
+    opened: Open, diary: Path, tmp_path: Path
+) -> None:
+    ready, noting = tmp_path / "ready", {"env": {"DIARY": str(diary)}}
+    slow = stdio("--waits", str(ready), timeout=300, start_timeout=3000, **noting)
+    async with opened(slow=slow, never=script(SLEEP, start_timeout=300)) as servers:
+        async with anyio.create_task_group() as tasks:
+
+            async def ask() -> None:
+                assert await value(servers, "slow", "plain", {"text": "x"}) == "x"
+
+            tasks.start_soon(ask)
+            await noted(diary, "waits")
+            jump(301)
+            ready.touch()
+        late = r"'never' was not ready after 300 s \(raise start_timeout in never\.mcp\.yao"
+        with time_flies(), pytest.raises(ServerTimeout, match=late):
             await servers.list_tools("never")
 
 
-async def test_all_calls_to_a_server_that_cannot_start_fail_at_once(opened: Open) -> None:
-    async with opened(
-        never=script("print('hm', flush=True); import time; time.sleep(3600)", start_timeout=2)
-    ) as servers:
+async def test_all_calls_to_a_server_that_cannot_start_fail_at_once(
+    opened: Open, diary: Path
+) -> None:
+    program = f"""
+import time
+print("hm", flush=True)
+with open({str(diary)!r}, "a") as notes:
+    notes.write("said\\n")
+time.sleep(3600)
+"""
+    async with opened(never=script(program, start_timeout=300)) as servers:
         failures: list[HostError] = []
 
         async def ask() -> None:
@@ -208,10 +223,13 @@ async def test_all_calls_to_a_server_that_cannot_start_fail_at_once(opened: Open
             except ServerMalformed as exc:
                 failures.append(exc)
 
-        with anyio.fail_after(60):
+        with anyio.fail_after(3600):  # by the clock that jumps
             async with anyio.create_task_group() as tasks:
                 for _ in range(10):
                     tasks.start_soon(ask)
+                await noted(diary, "said")
+                await anyio.sleep(0.005)  # the loop has read it
+                jump(301)
         assert len(failures) == 10
 
 
