@@ -25,12 +25,13 @@ from bench.stops_endpoints import JSON, LINE, QUESTION, endpoints, pumped, uploa
 from bench.stops_formats import FORMATS
 from bench.stops_hooks import CALLS, OFTEN, hooked
 from bench.stops_large import large, wide
-from bench.stops_served import STEPS, STREAMED, Campaign, campaign
+from bench.stops_served import ENGINES, STEPS, STREAMED, Campaign, campaign, ollama
 from groundhook.core.types.uses import ENTITIES
 
 ARGUMENT = 900_000  # almost the limit of a host call's arguments
 ANSWER = 1_000_000  # of a model, a tool, a page
 FOUND = 1_500_000  # of a web search: almost the limit of its answer, when it is escaped
+FOUND_PART = 25_000  # of an answer that has it in 112 places
 QUERY, ID = 9_900, 3_900  # almost the limits of a tool's query and id
 DOCUMENT = 20_000
 MANY = 5_000  # events of a model
@@ -255,8 +256,48 @@ def services(campaign: Campaign, unit: str) -> None:
     }
     campaign.turn("web", ASK, f"web search {unit!r}")
     campaign.turn("web", text[:QUESTION], f"web search for {unit!r}")
+    engines(campaign, unit)
     said.found = {"results": [], "unresponsive_engines": [[passage, passage]] * 5}
     campaign.turn("web", ASK, f"engines of a web search {unit!r}")
+
+
+def engines(campaign: Campaign, unit: str) -> None:
+    """Answers of services that search the web, with a text in each place of each; and errors."""
+    said, escaped = campaign.said, len(json.dumps(unit)) - 2
+    text = pumped(unit, FOUND_PART * len(unit) // escaped)
+    short, entry = text[:2000], {"link": f"{said.url}/0"}
+    for name in ("title", "date", "published_date"):
+        entry[name] = short
+    for name in ("content", "snippet", "answer", "description"):
+        entry[name] = text
+    found = [entry | dict.fromkeys(("url", "link"), f"{said.url}/{at}") for at in range(8)]
+    lists = dict.fromkeys(("results", "organic", "organic_results"), found)
+    boxes = ("answerBox", "answer_box", "knowledgeGraph", "knowledge_graph")
+    told = {"search_metadata": {"status": short}, "search_information": {"k": text}}
+    wrong = {"error": text, "detail": {"error": text}, "message": text, "results": text}
+    for kind, said.found in (
+        ("results", {**lists, **dict.fromkeys(boxes, entry)}),
+        ("states", {**lists, **told}),
+        ("errors", wrong),
+    ):
+        for engine in ENGINES:
+            campaign.turn(f"web_{engine}", ASK, f"{kind} of {engine} {unit!r}")
+
+
+def windows(campaign: Campaign, unit: str) -> None:
+    """What an Ollama says about its model, which is asked for once: each text has a connector."""
+    text = pumped(unit, ANSWER // 4)
+    shown = {"parameters": text, "model_info": {text[:LINE]: text, "a.context_length": text}}
+    models = [{"id": "m", "owned_by": "library"}, {"id": text, "context_length": text}]
+    campaign.said.bodies["/v1/models"] = json.dumps({"data": models}).encode()
+    campaign.said.bodies["/api/show"] = json.dumps(shown).encode()
+    campaign.said.lines[:] = [*[_chunk({"content": "a "})] * MANY, DONE]  # it is asked meanwhile
+    long = [{"role": "user", "content": "word " * 20_000}] * 2
+    messages = [long[0], {"role": "assistant", "content": "word"}, long[1]]
+    body = {"assistant": f"ollama{UNITS.index(unit)}", "messages": messages}
+    name = f"what Ollama says {unit!r}"
+    campaign.attack(name, "POST", "/api/turns?trace=1", json=body, headers=STREAMED)
+    campaign.said.clear()
 
 
 def steps(campaign: Campaign, unit: str) -> None:
@@ -372,7 +413,8 @@ def written(units: Sequence[str] = UNITS) -> dict[str, str]:
 
 
 def notes(units: Sequence[str] = UNITS) -> dict[str, str]:
-    """Return the first documents of the app, and the summaries of its toolkit."""
+    """Return the first documents of the app, a connector for each text, and the summaries of its
+    toolkit."""
     found = {
         f"notes/word{at}.md": f"About word{at}: tea takes minutes. {pumped(unit, DOCUMENT)}"
         for at, unit in enumerate(units)
@@ -381,7 +423,8 @@ def notes(units: Sequence[str] = UNITS) -> dict[str, str]:
         json.dumps({"id": at, "title": pumped(unit, 200), "content": pumped(unit, 8000)})
         for at, unit in enumerate(units)
     ]
-    return {**found, "assistants/house/summaries.jsonl": "\n".join(summaries)}
+    asking = {name: text for at in range(len(units)) for name, text in ollama(at).items()}
+    return {**found, **asking, "assistants/house/summaries.jsonl": "\n".join(summaries)}
 
 
 def _chunk(delta: Mapping[str, Any], **more: Any) -> bytes:
@@ -412,6 +455,7 @@ ATTACKS = (
     host_calls,
     answers,
     services,
+    windows,
     steps,
 )
 

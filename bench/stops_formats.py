@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
 from collections.abc import Callable, Mapping
 from xml.sax.saxutils import escape
@@ -16,7 +17,9 @@ DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 OPEN = "urn:oasis:names:tc:opendocument:xmlns"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-LINE = 1000  # characters of a line of a PDF file
+LINE = 1000  # characters of a line of a PDF file, and of a cell of an older workbook
+SECTOR = 512  # bytes
+NONE, LAST, OF_TABLE = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD  # in the place of a sector's number
 
 
 def _html(text: str) -> bytes:
@@ -70,6 +73,47 @@ def _workbook(text: str) -> bytes:
         **_related("xl/", "worksheet", "worksheets/sheet1.xml", of="workbook.xml"),
     }
     return _packed({**parts, **related})
+
+
+def _old_workbook(text: str) -> bytes:
+    """Return a sheet of Excel before 2007: records (MS-XLS) in a file system (MS-CFB)."""
+    shown = _visible(text)
+    parts = [shown[at : at + LINE].encode("utf-16-le") for at in range(0, len(shown), LINE)]
+    cells = b"".join(
+        _record(0x0204, struct.pack("<HHHHB", row, 0, 15, len(part) // 2, 1) + part)
+        for row, part in enumerate(parts)
+    )
+    book, sheet = (_record(0x0809, struct.pack("<HHHHII", 0x600, n, 0, 0, 0, 0)) for n in (5, 16))
+    name, end = b"\x03\x00One", _record(0x000A, b"")
+    begins = len(book) + 4 + 6 + len(name) + len(end)
+    listed = _record(0x0085, struct.pack("<IH", begins, 0) + name)
+    return _file_system("Workbook", book + listed + end + sheet + cells + end)
+
+
+def _record(kind: int, data: bytes) -> bytes:
+    return struct.pack("<HH", kind, len(data)) + data
+
+
+def _file_system(name: str, data: bytes) -> bytes:
+    """Return a file system with one file."""
+    sectors = max(8, -(-len(data) // SECTOR))  # shorter files are kept in another way
+    tables = -(-(sectors + 2) // (SECTOR // 4 - 1))
+    table = [*[OF_TABLE] * tables, LAST, *range(tables + 2, tables + 1 + sectors), LAST]
+    table += [NONE] * (tables * SECTOR // 4 - len(table))
+    magic, versions = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", (0x3E, 3, 0xFFFE, 9, 6)
+    sizes = (0, tables, tables, 0, 4096, LAST, 0, LAST, 0)
+    places = [at if at < tables else NONE for at in range(109)]
+    head = struct.pack("<8s16x5H6x9I109I", magic, *versions, *sizes, *places)
+    root = _entry("Root Entry", 5, 1, LAST, 0)
+    folder = root + _entry(name, 2, NONE, tables + 1, sectors * SECTOR)
+    written = struct.pack(f"<{len(table)}I", *table)
+    return head + written + folder.ljust(SECTOR, b"\0") + data.ljust(sectors * SECTOR, b"\0")
+
+
+def _entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+    written = f"{name}\0".encode("utf-16-le")
+    links = (kind, 1, NONE, NONE, child, start, size)
+    return struct.pack("<64sHBB3I36xIQ", written, len(written), *links)
 
 
 def _sheet(text: str) -> bytes:
@@ -130,9 +174,6 @@ def _visible(text: str) -> str:
     return "".join(sign for sign in text if sign >= " " or sign in "\n\t")
 
 
-# Formats that are read and not made here: of the older Excel, a file system in a file, which the
-# reader of workbooks parses by the same library.
-NOT_MADE = (".xls",)
 # The maker of a file, by its ending.
 FORMATS: Mapping[str, Callable[[str], bytes]] = {
     "md": str.encode,
@@ -143,6 +184,7 @@ FORMATS: Mapping[str, Callable[[str], bytes]] = {
     "pdf": _pdf,
     "docx": _word,
     "xlsx": _workbook,
+    "xls": _old_workbook,
     "ods": _sheet,
     "pptx": _slides,
     "epub": _book,

@@ -40,6 +40,7 @@ SERVER = {
     "drain_s": 0,
 }
 # Of a search; entities are extracted when a document is added.
+ENGINES = ("tavily", "serper", "serpapi")  # of the web, beside SearXNG
 STEPS = tuple(use for use in USES if use is not ENTITIES)
 GROUNDHOOK = str(Path(sys.executable).with_name("groundhook"))
 FILES = {
@@ -87,6 +88,13 @@ FILES = {
         "model", mcp={"servers": ["said"]}, options={"tool_rounds": 1}
     ),
     "assistants/web/package.yao": _package("extractive", search={"web": True}),
+    **{
+        f"assistants/web_{name}/package.yao": _package(
+            "extractive", search={"web": {"provider": name}}
+        )
+        for name in ENGINES
+    },
+    ".env": "".join(f"{name.upper()}_API_KEY=none\n" for name in ENGINES),
     "assistants/asks/package.yao": _package(
         "model", mcp={"servers": ["said"]}, options={"confirm": ["*"]}
     ),
@@ -213,7 +221,7 @@ def campaign(folder: Path, files: Mapping[str, str]) -> Iterator[Campaign]:
     """A served app in an empty folder, with files beside its own, and services that say what they
     are told to."""
     with services() as said:
-        for name, text in {**_files(said.url), **files}.items():
+        for name, text in _files(said.url, files).items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
         _run(folder, "kb", "add", "notes", str(folder / "notes"))
@@ -226,15 +234,28 @@ def campaign(folder: Path, files: Mapping[str, str]) -> Iterator[Campaign]:
                 yield made
 
 
-def _files(url: str) -> dict[str, str]:
+def ollama(at: int) -> dict[str, str]:
+    """Return a connector that asks for its model's window, and the assistant that uses it."""
+    options = {"host": "$URL/v1", "model": "m", "key": "none", "retries": 0}
+    return {
+        f"connectors/ollama{at}.conn.yao": json.dumps({"type": "openai", "options": options}),
+        f"assistants/ollama{at}/package.yao": _package(f"ollama{at}"),
+    }
+
+
+def _files(url: str, more: Mapping[str, str]) -> dict[str, str]:
     """Return the files of the app, whose services are at an address."""
     host = url.removeprefix("http://")
     web = {"provider": "searxng", "host": url, "fetch": 3, "cache": {"enabled": False}}
+    web["breaker"] = {"failures": 0}
     search = {"web": {**web, "retries": 0, "pages": {"hosts": [host]}}}
     options = {"host": f"{url}/v1", "model": "m", "key": "none", "retries": 0}
     embedders = {"said": {"type": "openai", "host": f"{url}/v1", "retries": 0}}
     settings = {"server": SERVER, "search": search, "embedders": embedders}
-    files = {name: text.replace("$URL", url).replace("$HOST", host) for name, text in FILES.items()}
+    files = {
+        name: text.replace("$URL", url).replace("$HOST", host)
+        for name, text in {**FILES, **more}.items()
+    }
     return {
         **files,
         "agent/agent.yml": json.dumps(settings),

@@ -64,6 +64,8 @@ class _Answering(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path in self.said.bodies:
             self._send("application/json", self.said.bodies[path])
+        elif path == "/search":
+            self._send("application/json", json.dumps(self.said.found).encode())
         elif path == "/mcp":
             self._answer_call(json.loads(body))
         elif path in _RIGHT:
@@ -77,7 +79,9 @@ class _Answering(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        if path == "/search":
+        if path in self.said.bodies:
+            self._send("application/json", self.said.bodies[path])
+        elif path == "/search":
             self._send("application/json", json.dumps(self.said.found).encode())
         elif path in self.said.pages:
             self._send(*self.said.pages[path])

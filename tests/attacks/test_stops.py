@@ -11,11 +11,12 @@ import pytest
 
 from bench import stops
 from bench.stops_endpoints import unknown
-from bench.stops_formats import FORMATS, NOT_MADE
+from bench.stops_formats import FORMATS
 from bench.stops_hooks import undriven
-from bench.stops_served import Campaign, campaign
+from bench.stops_served import ENGINES, Campaign, campaign
 from groundhook.core.types.events import Event
 from groundhook.handlers.kb.reading.readers import READERS
+from tests.parts.web_asking import PROVIDERS
 
 UNITS = ("```a\n", " ")
 ANSWER = 200_000  # characters of an answer, without --full
@@ -58,4 +59,5 @@ def test_everything_that_a_stranger_reaches_is_in_the_campaign() -> None:
     assert unknown() == []
     assert undriven() == []
     made = {READERS[f".{ending}"] for ending in FORMATS}
-    assert [end for end, read in READERS.items() if read not in made and end not in NOT_MADE] == []
+    assert [end for end, read in READERS.items() if read not in made] == []
+    assert {*ENGINES, "searxng"} == set(PROVIDERS)

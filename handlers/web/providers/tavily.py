@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from groundhook.core.error_bodies import UNCOMPRESSED, shorten_error
 from groundhook.core.errors import SourceNotConfigured
-from groundhook.core.extras import extra
+from groundhook.core.extras import extra, import_aside
 from groundhook.core.types.web_providers import WebAccess, WebHit, WebProvider, WebQuery
 from groundhook.handlers.web.providers.answers import (
     HttpReply,
@@ -39,6 +39,7 @@ class Tavily:
         self._client: Any = None
 
     async def search(self, ask: WebQuery, /) -> list[WebHit]:
+        await import_aside("tavily")
         client = self._open_client()
         with _translate_errors(self._access.host, ask.timeout):
             answer = await client.search(

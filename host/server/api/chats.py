@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from groundhook.core.errors import HostError, UsageError
-from groundhook.core.json_lines import line
+from groundhook.core.json_lines import as_json, line
 from groundhook.core.types.base import FEW, Few, Value
 from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback
 from groundhook.core.types.events import Event
@@ -27,7 +27,7 @@ from groundhook.host.app.turn_recorder import milliseconds
 from groundhook.host.chats.ports import ChatChange, ChatPage, RequestKey, chat_id
 from groundhook.host.output.dialects import markdown
 from groundhook.host.output.dialects.audience import Audience
-from groundhook.host.output.dialects.blocks import written
+from groundhook.host.output.dialects.blocks import plain_block, written
 from groundhook.host.output.dialects.kept import events_of, kept
 from groundhook.host.server import request_body
 from groundhook.host.server.api.turns import answer, begin_in_chat, wants_blocks
@@ -43,6 +43,7 @@ _Send = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 LONGEST_TITLE = 200
 MOST_LISTED = 200
+MOST_BLOCK_BYTES = 8 << 20  # of the messages of one answer; a hundred ordinary ones have a half MB
 # Pictures that browsers show and that have no script.
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 
@@ -391,11 +392,15 @@ def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
 
 
 async def _add_blocks(call: Call, shown: list[Any], messages: list[ChatMessage]) -> None:
-    audience = call.audience()
-    for each, message in zip(shown, messages, strict=True):
+    audience, room = call.audience(), MOST_BLOCK_BYTES
+    # The newest first: those that have no room are shown as they are written.
+    for each, message in reversed(list(zip(shown, messages, strict=True))):
         if answer := as_seen_by(message, audience).answer:
             await checkpoint()  # a chat may have hundreds of answers
-            each["blocks"] = (await parsed_of(call.serving.readers, *written(answer)))[0]
+            each["blocks"] = [plain_block(answer.content)]
+            if room > 0:
+                each["blocks"] = (await parsed_of(call.serving.readers, *written(answer)))[0]
+                room -= len(as_json(each["blocks"]))
 
 
 def as_seen_by(message: ChatMessage, audience: Audience) -> ChatMessage:
