@@ -58,14 +58,17 @@ async def test_front_matter_keeps_its_values_wherever_a_file_is_parsed(
     assert hit.data == {"due": "2024-05-01T00:00:00Z", "tags": ["a", "b"], "size": 1.5}
 
 
-async def test_front_matter_with_a_template_is_refused_with_its_line(
+async def test_front_matter_with_a_template_is_read_without_its_value(
     opens: Opens, write: Writes
 ) -> None:
-    folder = write({"a.md": "---\ntitle: {{ page.title }}\n---\nPears.\n"})
+    written = (
+        "---\ntitle: {{ page.title }}\ntag: {% if it's %}x{% endif %}\n---\n# Pears\n\nRipe.\n"
+    )
+    folder = write({"a.md": written})
     async with opens() as kb:
-        report = await kb.add("docs", [folder])
-    [error] = [file.error for file in report.files]
-    assert f"{folder / 'a.md'}:2: was not added: its front matter is not YAML" in error
+        await kb.add("docs", [folder])
+        [hit] = (await search(kb, "pears")).items
+    assert (hit.title, hit.content) == ("Pears", "# Pears\n\nRipe.")
 
 
 async def test_files_and_folders_that_are_excluded_by_name_or_path_are_omitted(

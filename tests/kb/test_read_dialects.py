@@ -25,6 +25,8 @@ from groundhook.handlers.kb.reading.files import read
         ("::: {.note}\nUse it.\n:::", "**Note**\nUse it."),
         ("/// note | Remember\n\nForty days.\n\n///", "**Remember**\n\nForty days."),
         ("/// tab | ## Linux\n    new: true\n\nRun it.\n///", "**Linux**\n\nRun it."),
+        ("{{< include a.md >}}\n{{% note %}}\nText", "Text"),
+        ("<details><summary>More</summary>Text</details>", "More Text"),
         ("/// html | div.result\nDone.\n///", "Done."),
         (
             "[:octicons-file-24:][code]\n\nSee :material-home: `:material-home:`",

@@ -110,6 +110,21 @@ def test_bars_of_links_and_links_that_skip_or_stay_are_no_text() -> None:
     assert page(body).text == "# Fees\n\nTwelve.\n\n## Late fees\n"
 
 
+def test_the_title_of_a_picture_is_not_that_of_the_page() -> None:
+    assert page("<p>Press <svg><title>Print</title></svg>.</p><h1>Fees</h1>").title == "Fees"
+
+
+def test_a_cell_that_spans_the_rest_of_a_table_is_in_each_row() -> None:
+    cells = "<tr><td rowspan=0>North</td><td>12</td></tr><tr><td>19</td></tr><tr><td>23</td></tr>"
+    assert page(f"<table><tr><th>Zone</th><th>Fee</th></tr>{cells}</table>").text.splitlines()[
+        2:
+    ] == [
+        "| North | 12 |",
+        "| North | 19 |",
+        "| North | 23 |",
+    ]
+
+
 def test_a_paragraph_that_begins_like_a_list_or_a_heading_is_a_paragraph() -> None:
     document = page("<p>1986. A great year.</p><p># no heading</p><p>+ plus</p><p>- minus</p>")
     assert {block.kind for block in document.blocks} == {"paragraph"}

@@ -33,7 +33,8 @@ _CLOSED = re.compile(r" {0,3}(?::{3,}|/{3,})[ \t]*")
 _ALERT = re.compile(r"( {0,3}>[ \t]*)\[!([A-Za-z]+)\][+-]?[ \t]*([^\n]*)")
 # Includes, and other statements of a template that have a line of their own.
 _STATEMENT = re.compile(
-    r"[ \t]*(?:\{%[^\n]*%\}|\{![^\n]*!\}|\{\*[^\n]*\*\}|-+8<-+[^\n]*|\[TOC\]|\[\[toc\]\])[ \t]*",
+    r"[ \t]*(?:\{%[^\n]*%\}|\{![^\n]*!\}|\{\*[^\n]*\*\}|\{\{[<%][^\n]*[>%]\}\}|-+8<-+[^\n]*"
+    r"|\[TOC\]|\[\[toc\]\])[ \t]*",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"(?<!`)(`+)(?!`)[^`\n]+\1(?!`)")
@@ -43,7 +44,7 @@ _TAG = re.compile(
     r"(?:[ \t\n][^<>]*)?/?>",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
+_BREAK = re.compile(r"<br[ \t]*/?>|</summary>", re.IGNORECASE)
 _POWER = re.compile(r"(?<=[\w)])<sup>([+\-−]?\w{1,8})</sup>", re.IGNORECASE)
 _IMAGE = re.compile(r"<img\b(?:[^<>]*?\balt=(?:\"([^\"<>]*)\"|'([^'<>]*)'))?[^<>]*>", re.IGNORECASE)
 # Pictures of MkDocs Material, which may be the text of a link, and `#!py f()`, code of a language.

@@ -14,6 +14,8 @@ from groundhook.core.types.documents import DocumentField
 from groundhook.core.types.fields import LARGEST
 
 _FENCED = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# A template as a value, which would be braces in braces.
+_TEMPLATE = re.compile(r"^([ \t]*[\w.-]{1,60}+:[ \t]++)(\{[{%][^\n]*)$", re.MULTILINE)
 _SCALAR = (str, int, float, date, type(None))  # keys that mean themselves
 _LONGEST = 64 * 1024  # characters
 
@@ -24,7 +26,7 @@ def front_matter(text: str, name: str) -> tuple[dict[str, DocumentField], int]:
     fenced = _FENCED.match(text)
     if fenced is None or len(fenced[1] or "") > _LONGEST:
         return {}, 0
-    data = _load(fenced[1] or "", name)
+    data = _load(_TEMPLATE.sub(_quoted, fenced[1] or ""), name)
     if data is None:
         return {}, fenced.end()
     from ruamel.yaml.comments import CommentedMap  # `_load` has imported the library
@@ -42,6 +44,10 @@ def front_matter(text: str, name: str) -> tuple[dict[str, DocumentField], int]:
             )
         fields[well_formed(str(key))] = DocumentField(_plain(value), line)
     return fields, fenced.end()
+
+
+def _quoted(template: re.Match[str]) -> str:
+    return f"{template[1]}'{template[2].replace(chr(39), chr(39) * 2)}'"
 
 
 def _plain(value: Any) -> Any:

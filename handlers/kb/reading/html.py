@@ -53,7 +53,8 @@ def html(data: bytes, name: str) -> Document:
         notes = stray_nuls(data.count(b"\0"), len(data), f"{name!r} was not added: it")
         data = data.replace(b"\0", b" ")
     soup = parse_html(_decoded(data))
-    title = " ".join(soup.title.get_text(" ").lstrip(MARK).split()) if soup.title else ""
+    named = soup.select_one("title:not(svg title)")  # a picture may have one, too
+    title = " ".join(named.get_text(" ").lstrip(MARK).split()) if named else ""
     canonical = soup.find("link", rel="canonical")
     address = str(canonical.get("href") or "") if canonical else ""
     remove_non_text(soup)

@@ -174,4 +174,6 @@ def _repeat_cells(soup: BeautifulSoup, table: Tag, copies: int) -> int:
 
 def _span(cell: Tag, name: str) -> int:
     value = str(cell.get(name) or "1").strip()
+    if value == "0" and name == "rowspan":  # to the end
+        return MOST_COLUMNS
     return max(1, min(MOST_COLUMNS, int(value))) if value.isascii() and value.isdigit() else 1

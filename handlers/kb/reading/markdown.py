@@ -86,7 +86,9 @@ def _shown(text: str, begin: int, *, front: bool) -> tuple[str, tuple[Block, ...
 
 
 def _value(fields: Mapping[str, DocumentField], name: str) -> str:
-    return str(fields[name].value) if fields.get(name) and fields[name].value else ""
+    """Return a field as text; "" for a template, whose value only its program knows."""
+    value = str(fields[name].value) if fields.get(name) and fields[name].value else ""
+    return "" if "{{" in value or "{%" in value else value
 
 
 def markdown_blocks(
