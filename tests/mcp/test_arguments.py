@@ -16,7 +16,12 @@ from hypothesis import strategies as st
 from groundhook.core.types.servers import ListedServer, parse_listed
 from groundhook.host.check.check import check
 from groundhook.host.config.packages import load_app
-from groundhook.host.tools.mcp.arguments import problems_of, schema_problem, validator_of
+from groundhook.host.tools.mcp.arguments import (
+    problems_of,
+    schema_problem,
+    unchecked_keywords,
+    validator_of,
+)
 from tests.conftest import MakeApp
 from tests.parts.turns import of, run
 
@@ -124,6 +129,30 @@ def test_a_pattern_takes_bounded_time_whatever_it_is(pattern: str) -> None:
         {"a": "a" * 100_000}, validator_of({"properties": {"a": {"pattern": pattern}}})
     )
     assert "takes too long" in wrong[0]
+    assert time.thread_time() - began < 5
+
+
+@pytest.mark.parametrize("first", ["$dynamicRef", "dependentSchemas"])
+def test_parts_that_are_reached_by_many_ways_end_with_a_problem(first: str) -> None:
+    def both(ref: str) -> dict[str, Any]:
+        other = {"b": {"$ref": ref}} if first == "dependentSchemas" else ref
+        return {first: other, "$ref": ref}
+
+    parts: dict[str, Any] = {f"d{n}": both(f"#/$defs/d{n + 1}") for n in range(40)}
+    schema = {"unevaluatedProperties": False, **both("#/$defs/d0"), "$defs": {**parts, "d40": {}}}
+    assert problems_of({"b": 1}, validator_of(schema)) == TOO_LONG
+
+
+def test_many_patterns_over_many_names_end_with_a_problem() -> None:
+    schema = {"additionalProperties": False, "patternProperties": {f"^{n}": {} for n in range(999)}}
+    wrong = problems_of({f"x{n}": 1 for n in range(9_999)}, validator_of(schema))
+    assert wrong == TOO_LONG
+
+
+def test_large_patterns_are_compiled_in_bounded_time() -> None:
+    schema = {"allOf": [{"pattern": f"a{{1,1000}}{n}"} for n in range(1_500)]}
+    began = time.thread_time()
+    assert unchecked_keywords(schema) == ["pattern", "patternProperties"]
     assert time.thread_time() - began < 5
 
 

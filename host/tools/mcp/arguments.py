@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from typing import Any
 from urllib.parse import unquote
@@ -27,7 +26,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from groundhook.core.types.base import dotted
-from groundhook.host.tools.mcp.keywords import BOUNDED, TooLong, is_readable
+from groundhook.host.tools.mcp.keywords import BOUNDED, TooLong, end, is_readable, require_time
 
 MAX_PROBLEMS = 5
 MAX_PROBLEM_CHARS = 200  # the library quotes whole values
@@ -36,7 +35,6 @@ SECONDS = 0.5  # of processor time, for a check of arguments and for that of a s
 # ArithmeticError: `multipleOf` with a fraction and a number that is too large. The last two: a part
 # under a keyword that is unknown, which nothing has checked, and to which a reference leads.
 _LEFT_ALONE = (Unresolvable, RecursionError, ArithmeticError, AttributeError, TypeError)
-_end: ContextVar[float] = ContextVar("end of the check, in processor time of its thread")
 
 
 def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
@@ -100,17 +98,24 @@ def schema_problem(schema: Mapping[str, Any]) -> str:
 def unchecked_keywords(schema: Mapping[str, Any]) -> list[str]:
     """Return the keywords of a schema that are not checked, each once: patterns that cannot be
     read, and `format`, which JSON Schema takes for a note."""
-    found: dict[str, None] = {}
+    found = (
+        ["format"] if any(isinstance(each.get("format"), str) for each in _objects(schema)) else []
+    )
+    try:
+        with _limited_time():
+            return [*found, *dict.fromkeys(_unreadable(schema))]
+    except TooLong:
+        return [*found, "pattern", "patternProperties"]
+
+
+def _unreadable(schema: Mapping[str, Any]) -> Iterator[str]:
     for part in _objects(schema):
         # A property may have such a name, too: its schema is an object, but a pattern is a text.
         if isinstance(part.get("pattern"), str) and not is_readable(part["pattern"]):
-            found["pattern"] = None
+            yield "pattern"
         names = part.get("patternProperties")
         if isinstance(names, Mapping) and not all(map(is_readable, names)):
-            found["patternProperties"] = None
-        if isinstance(part.get("format"), str):
-            found["format"] = None
-    return list(found)
+            yield "patternProperties"
 
 
 def _without_end(reference: str) -> str:
@@ -206,7 +211,7 @@ def _evolve(self: Any, **changes: Any) -> Any:
 
 @contextmanager
 def _limited_time() -> Iterator[None]:
-    token = _end.set(time.thread_time() + SECONDS)
+    token = end.set(time.thread_time() + SECONDS)
     try:
         yield
     except BaseException as exc:
@@ -215,13 +220,12 @@ def _limited_time() -> Iterator[None]:
             raise RecursionError from None
         raise
     finally:
-        _end.reset(token)
+        end.reset(token)
 
 
 def _timed(check: Any) -> Any:
     def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        if time.thread_time() > _end.get():
-            raise TooLong
+        require_time()
         return check(validator, value, instance, schema)
 
     return timed

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import re2
@@ -26,8 +28,18 @@ class TooLong(Exception):
     """A check that takes longer than it may."""
 
 
+end: ContextVar[float] = ContextVar("end of the check, in processor time of its thread")
+
+
+def require_time() -> None:
+    """Raise TooLong if the check has taken as long as it may."""
+    if time.thread_time() > end.get():
+        raise TooLong
+
+
 def is_readable(pattern: str) -> bool:
-    """Return whether a pattern is checked."""
+    """Return whether a pattern is checked. Raises TooLong."""
+    require_time()  # a large one takes 15 ms to compile
     return _compiled(pattern) is not None
 
 
@@ -43,6 +55,7 @@ def _compiled(pattern: str) -> Any:
 def _matches(pattern: str, text: str) -> bool | None:
     """Return whether a pattern is found in a text; None for one that cannot be read. Raises
     TooLong."""
+    require_time()
     compiled = _compiled(pattern)
     if compiled is None:
         return None
@@ -123,6 +136,7 @@ def _named(instance: Mapping[str, Any], schema: Mapping[str, Any]) -> set[Any]:
 def _evaluated(validator: Any, instance: Any, schema: Any) -> set[Any]:
     """Return the names or places of an instance that the keywords of a schema evaluate, with those
     of the parts that hold for the same instance."""
+    require_time()  # references can lead to one part by many ways
     if not isinstance(schema, Mapping):
         return set()
     known = _own(validator, instance, schema)
