@@ -60,6 +60,7 @@ def attack_all(campaign: Campaign, units: Sequence[str] = UNITS) -> None:
     """Run every attack with every unit."""
     documents(campaign, units)
     small_pieces(campaign)
+    read_again(campaign)
     large(campaign)
     for unit in units:
         for attack in ATTACKS:
@@ -212,6 +213,16 @@ def small_pieces(campaign: Campaign) -> None:
     campaign.said.lines.clear()
     for often in OFTEN:
         campaign.turn("hooked", hooked(often, "a", 200), f"{often} of a hook")
+
+
+def read_again(campaign: Campaign) -> None:
+    """Chats whose answers have thousands of markers or of blocks."""
+    for name, text in (("markers", "tea #ref:a1b2 " * 8_000), ("lists", "-\n" * 45_000)):
+        campaign.said.lines[:] = [_chunk({"content": text}), DONE]
+        chat = campaign.chat("model", ["What is word0?"] * 5, f"answers of {name}")
+        for query in ("", "?view=blocks&limit=200", "/messages?limit=200", "/export"):
+            campaign.attack(f"a chat of {name} {query}", "GET", f"/api/chats/{chat}{query}")
+    campaign.said.clear()
 
 
 def services(campaign: Campaign, unit: str) -> None:

