@@ -217,7 +217,9 @@ def small_pieces(campaign: Campaign) -> None:
 
 def read_again(campaign: Campaign) -> None:
     """Chats whose answers have thousands of markers or of blocks."""
-    for name, text in (("markers", "tea #ref:a1b2 " * 8_000), ("lists", "-\n" * 45_000)):
+    different = " ".join(f"#ref:a{at}b" for at in range(8_000))
+    markers = "tea #ref:a1b2 " * 8_000
+    for name, text in (("markers", markers), ("others", different), ("lists", "-\n" * 45_000)):
         campaign.said.lines[:] = [_chunk({"content": text}), DONE]
         chat = campaign.chat("model", ["What is word0?"] * 5, f"answers of {name}")
         for query in ("", "?view=blocks&limit=200", "/messages?limit=200", "/export"):

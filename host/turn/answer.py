@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from groundhook.core.hook_engine import HookAsked
 
 
+MOST_MARKERS = 300  # different ones of an answer
 MOST_AT_ONCE = 16  # tool calls that run at the same time
 
 
@@ -353,6 +354,9 @@ class GrowingAnswer:
         if not isinstance(piece, Plain):
             before = last_of(self._content, LONGEST_BEFORE)
             judged = judge(piece, before, self.citation_index)
+        new = {each.marker for each in judged} - self.cited.keys()
+        if new and len(self.cited) + len(new) > MOST_MARKERS:
+            judged = ()  # text: what follows the citations looks at each of them again and again
         if not judged:
             self.checked = claims.with_text(self.checked, piece.text, self.question_words)
             self._add_text(piece.text)

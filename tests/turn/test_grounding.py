@@ -8,6 +8,7 @@ import pytest
 
 from groundhook.core.errors import SourceError
 from groundhook.host.testing.canned import CannedSource, canned_item
+from groundhook.host.turn.answer import MOST_MARKERS
 from tests.conftest import MakeApp
 from tests.parts.turns import ASSISTANT, app_with, end, of, run, scripted
 
@@ -161,3 +162,13 @@ async def test_numbers_in_one_bracket_are_several_citations(make_app: MakeApp) -
     last = end(await run(app_with(make_app, package), script=["As [1, 2] say, and [1, 77]."]))
     assert last.content == "As [1][2] say, and [1, 77]."
     assert [each.marker for each in last.citations] == ["[1]", "[2]"]
+
+
+async def test_an_answer_has_so_many_different_markers_and_the_others_are_text(
+    make_app: MakeApp,
+) -> None:
+    text = " ".join(f"#ref:zz{at}" for at in range(MOST_MARKERS + 20)) + " and #ref:zz1."
+    events = await run(app_with(make_app), script=[text])
+    seen = [event.marker for event in of(events, "citation")]
+    assert seen == [*(f"#ref:zz{at}" for at in range(MOST_MARKERS)), "#ref:zz1"]
+    assert end(events).content == text
