@@ -143,6 +143,8 @@ def _lacking(question: str, words: Sequence[_Word], first: First, analysed: str)
     if needed and not _has(needed, held, question, asked, first):
         return needed
     missing = {word: weight for word, weight in telling.items() if word not in held}
+    if 2 * len(held) >= len({word.typed for word in words}):
+        return ""  # among a few passages every word is common, and has no weight
     too_much = math.fsum(missing.values()) > (1 - LEAST_SHARE) * math.fsum(telling.values())
     return max(missing, key=lambda word: missing[word]) if too_much else ""
 
