@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -10,7 +9,7 @@ from groundhook.core.types.chats import Chat, ChatMessage, KeptAnswer
 from groundhook.core.types.search import Item
 from groundhook.host.output.dialects.places import address
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#|])")
+_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]<>#|"})
 
 
 def exported(chat: Chat, path: Sequence[ChatMessage], *, name: str, public_url: str = "") -> str:
@@ -60,7 +59,7 @@ def _note(number: int, item: Item, public_url: str) -> str:
 
 def _plain(text: str) -> str:
     """Return a text of others so that nothing in it is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return " ".join(text.split()).translate(_ESCAPES)
 
 
 def _moment(ms: int) -> str:
