@@ -31,6 +31,7 @@ from groundhook.core.types.uses import ENTITIES
 ARGUMENT = 900_000  # almost the limit of a host call's arguments
 ANSWER = 1_000_000  # of a model, a tool, a page
 FOUND = 1_500_000  # of a web search: almost the limit of its answer, when it is escaped
+OLLAMAS = 8  # `/api/check` takes longer with each assistant of the app
 FOUND_PART = 25_000  # of an answer that has it in 112 places
 QUERY, ID = 9_900, 3_900  # almost the limits of a tool's query and id
 DOCUMENT = 20_000
@@ -298,7 +299,10 @@ def engines(campaign: Campaign, unit: str) -> None:
 
 
 def windows(campaign: Campaign, unit: str) -> None:
-    """What an Ollama says about its model, which is asked for once: each text has a connector."""
+    """What an Ollama says about its model. It is asked once, so that each text needs a connector of
+    its own: only the first texts have one."""
+    if UNITS.index(unit) >= OLLAMAS:
+        return
     text = pumped(unit, ANSWER // 4)
     shown = {"parameters": text, "model_info": {text[:LINE]: text, "a.context_length": text}}
     models = [{"id": "m", "owned_by": "library"}, {"id": text, "context_length": text}]
@@ -436,7 +440,7 @@ def notes(units: Sequence[str] = UNITS) -> dict[str, str]:
         json.dumps({"id": at, "title": pumped(unit, 200), "content": pumped(unit, 8000)})
         for at, unit in enumerate(units)
     ]
-    asking = {name: text for at in range(len(units)) for name, text in ollama(at).items()}
+    asking = {name: text for at in range(OLLAMAS) for name, text in ollama(at).items()}
     return {**found, **asking, "assistants/house/summaries.jsonl": "\n".join(summaries)}
 
 
