@@ -7,8 +7,8 @@ search has anyway. Pure, with one set of weights for all languages and embedding
 `best` is the most similar of the first three passages, `share` that of the question's words that
 the first passage has, each weighed by its rarity; across languages, where words cannot match, 2.5
 stands for it. A passage without the word that the question asks for, or that is not about the
-thing for which it asks (`ranking.asked`), or that has less than two fifths of the words, is never
-sure. `bench/certainty.py` measures the results;
+thing for which it asks (`ranking.asked`), or that has less than two fifths of the words by rarity
+and less than half of them, is never sure. `bench/certainty.py` measures the results;
 docs/retrieval.md has them, and what a search cannot know of itself.
 """
 
