@@ -37,9 +37,9 @@ class Candidate:
 
 def candidates(references: Sequence[Item]) -> list[Candidate]:
     """Return every sentence of the references that may be quoted. Database rows have none. A
-    sentence with text that looks like a citation marker is omitted, since it would read as a
-    citation of another source; so is the title of an item, which the answer shows above its
-    sentences, if there are others."""
+    sentence with text that looks like a citation marker, or below a heading with it, is omitted,
+    since it would read as a citation of another source; so is the title of an item, which the
+    answer shows above its sentences, if there are others."""
     marker = _marker_pattern(references)
     found: list[Candidate] = []
     for index, item in enumerate(references):
@@ -48,12 +48,16 @@ def candidates(references: Sequence[Item]) -> list[Candidate]:
         mine = [
             Candidate(index, place, sentence, _continues(sentence, item.title))
             for place, sentence in enumerate(sentences(item.content))
-            if marker is None or not marker.search(f"{sentence.columns} {sentence.text}")
+            if marker is None or not marker.search(_shown(sentence))
         ]
         title = _normalize(item.title)
         found += [each for each in mine if _normalize(each.text) != title] or mine
     # What only points elsewhere answers nothing itself.
     return [each for each in found if not only_points(each.text)]
+
+
+def _shown(sentence: Sentence) -> str:
+    return f"{sentence.section}\n{sentence.heading}\n{sentence.columns} {sentence.text}"
 
 
 def _continues(sentence: Sentence, title: str) -> bool:

@@ -582,6 +582,7 @@ WORDS = st.lists(st.sampled_from([*SCRAPS.split(), *LAYOUT]), max_size=60)
 
 
 @given(st.lists(WORDS.map(" ".join), max_size=6), WORDS.map(" ".join))
+@example(["# #ref:zz99 \n Berlin"], "Berlin")
 @example(
     ["| Berlin capital \n| name | capital |\n|---|---|\n| Berlin | yes |\n Berlin Berlin"], "Berlin"
 )
