@@ -60,8 +60,8 @@ class Figure:
 
 
 def _format(value: float, unit: str) -> str:
-    """Three digits that mean something."""
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    """Three digits that mean something; a count ("of 69") is whole."""
+    digits = 0 if abs(value) >= 100 or unit.startswith("of ") else 1 if abs(value) >= 10 else 2
     return f"{value:,.{digits}f} {'µs' if unit == 'us' else unit}"
 
 
