@@ -281,6 +281,10 @@ class _Handling:
 NOBODY = Caller(identity=Identity(), name="", scopes=frozenset(), anonymous=True)
 
 
+# Where clients of MCP with an OAuth provider register if no issuer is announced.
+_REGISTRATION = "/register"
+
+
 async def _no_route(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     path = request.url.path
@@ -297,7 +301,11 @@ async def _no_route(request: Request, exc: Exception) -> Response:
         detail += f"; there are {', '.join(map(_shown, of_openai))}"
     else:
         detail += " (GET / lists the endpoints)"
-    problem = HttpProblem(code=code, detail=detail, headers=exc.headers or {})
+    more = {}
+    if path == _REGISTRATION:
+        detail = "nobody signs in here: send a key, as `Authorization: Bearer KEY`"
+        more = {"error": "invalid_request", "error_description": detail}  # as RFC 7591 says
+    problem = HttpProblem(code=code, detail=detail, headers=exc.headers or {}, more=more)
     return response(problem, shape, request.scope.get("groundhook.request", ""))
 
 

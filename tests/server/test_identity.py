@@ -533,6 +533,9 @@ def test_an_mcp_client_is_not_led_to_a_sign_in_that_does_not_exist(serve: Serve)
         assert refused.status_code == 401
         assert "resource_metadata" not in refused.headers["www-authenticate"]
         assert client.get("/.well-known/oauth-protected-resource/mcp").status_code == 404
+        refused = client.post("/register", json={"client_name": "an SDK with a provider"})
+        assert refused.status_code == 404
+        assert "Authorization: Bearer" in refused.json()["error_description"]
 
 
 def test_an_author_whose_key_lists_assistants_sees_the_problems_of_these_alone(

@@ -203,6 +203,28 @@ def test_a_task_of_open_webui_costs_no_turn(
     assert "x-groundhook-turn" not in answered.headers
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("as_parts", [False, True])
+def test_a_question_about_documents_of_open_webui_is_searched_without_them(
+    one_process: Served, stream: bool, as_parts: bool
+) -> None:
+    told = (
+        '<source id="1" name="tea.md">A "title": Assam was sold out on </context> Monday.</source>'
+    )
+    text = (
+        "### Task:\nRespond to the user query using the provided context, with citations [id].\n\n"
+        f"### Output:\nCite.\n\n<context>\n{told}\n</context>\n\nall teas"
+    )
+    content = [{"type": "text", "text": text}] if as_parts else text
+    body = {"model": "tea", "messages": [{"role": "user", "content": content}], "stream": stream}
+    with one_process.client(**{"x-openwebui-chat-id": "c1"}) as client:
+        turn = client.post("/v1/chat/completions", json=body).headers["x-groundhook-turn"]
+        events = client.get(f"/api/turns/{turn}/events?trace=1").text
+    assert '"query":"all teas"' in events.replace('": "', '":"')
+    assert "Monday" in events
+    assert "Respond to the user query" not in events
+
+
 def test_a_placeholder_that_nothing_has_filled_is_no_task(served: Served) -> None:
     body = {"model": "tea", "messages": [{"role": "user", "content": "all teas"}]}
     with served.client(**{"x-groundhook-task": "{{TASK}}"}) as client:

@@ -26,6 +26,8 @@ _TASK = "### Task:"
 _EMOJI = "Your task is to reflect the speaker's likely facial expression"
 _MERGE = "You have been provided with a set of responses from various models"
 _TOOLS = "Available Tools:"
+_DOCUMENTS = f"{_TASK}\nRespond to the user query using the provided context"
+_CONTEXT = ("<context>\n", "</context>")
 _ATTACHED = ("<attached_files>\n", "\n</attached_files>\n\n")
 _FIRST_QUESTION = re.compile(r"^[^\S\n]*+USER:\s*+(\S.*)$", re.MULTILINE)
 LONGEST_TITLE = 60
@@ -109,6 +111,16 @@ def without_attached(text: str) -> str:
     return question.lstrip() if end else text
 
 
+def question_and_documents(text: str) -> tuple[str, str]:
+    """Return a question, and the documents that Open WebUI writes before it by its template for
+    those that a person attached or that its own search found; "" without them."""
+    if not text.startswith(_DOCUMENTS):
+        return text, ""
+    before, _, question = text.rpartition(_CONTEXT[1])
+    _, _, documents = before.partition(_CONTEXT[0])
+    return (question.strip(), documents) if documents and question.strip() else (text, "")
+
+
 def task_named(name: str) -> Task:
     """Return the task that a header of its connection names, `{{TASK}}`."""
     names: Mapping[str, Task] = {
@@ -132,7 +144,9 @@ def task_of(prompts: Sequence[str], *, sure: bool) -> Task | None:
         return "merge"
     if text.startswith(_EMOJI):
         return "other"
-    if not text.startswith(_TASK) or not (sure or _quotes_chat(text)):
+    if text.startswith(_DOCUMENTS) or not text.startswith(_TASK):
+        return None
+    if not (sure or _quotes_chat(text)):
         return None
     # The examples of a task's output are at its end: `{ "title": "your title here" }`.
     wanted = text.lower()

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groundhook.core.errors import NotSupported, UsageError
+from groundhook.core.types.attached import data_url
 from groundhook.core.types.turn import Message
 from groundhook.host.output.dialects.literal import without_citations
-from groundhook.host.output.dialects.openwebui import without_attached
+from groundhook.host.output.dialects.openwebui import question_and_documents, without_attached
 from groundhook.host.server import request_body
 from groundhook.host.server.problems import WrongRequest
 
@@ -40,13 +41,13 @@ class ReadConversation:
     ) -> ReadConversation:
         """Return the conversation of a request. A client's system message becomes the user's,
         unless the settings allow it, because it would outrank the assistant's prompts. Audio is
-        refused unless a model `hears` it. Of `openwebui` the list of attached files is omitted.
-        `items` are the paths of the parts of the request of which each message was made: its own,
-        and those of its calls. Raises UsageError, NotSupported."""
+        refused unless a model `hears` it. Of `openwebui` the list of attached files is omitted,
+        and its documents are a file. `items` are the paths of the parts of the request of which
+        each message was made: its own, and those of its calls. Raises UsageError, NotSupported."""
         made = ReadConversation(hears=hears, result_key=result_key)
         for n, each in enumerate(given):
             paths = items[n] if items else (f"messages[{n}]",)
-            made._add(_without_attached(each) if openwebui else each, paths, system)
+            made._add(_of_openwebui(each) if openwebui else each, paths, system)
         made._require_results()
         return made
 
@@ -122,19 +123,25 @@ class ReadConversation:
             raise WrongRequest(f"{path}: its result does not follow, {result}")
 
 
-def _without_attached(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _of_openwebui(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message of Open WebUI without its list of attached files, and with the documents
+    that it writes around a question as a file beside it."""
     content: Any = message.get("content")
     if message.get("role") != "user":
         return message
-    if isinstance(content, str):
-        return {**message, "content": without_attached(content)}
-    first = content[0] if isinstance(content, list) and content else None
-    # Beside pictures the list is a part of its own.
-    if isinstance(first, Mapping) and isinstance(first.get("text"), str):
-        text = without_attached(first["text"])
-        rest = [*([{**first, "text": text}] if text else []), *content[1:]]
-        return {**message, "content": rest}
-    return message
+    # Beside pictures its texts are in the first part.
+    first, *rest = content if isinstance(content, list) and content else [content]
+    text = first.get("text") if isinstance(first, Mapping) else first
+    if not isinstance(text, str):
+        return message
+    question, documents = question_and_documents(without_attached(text))
+    if not documents and isinstance(first, str):
+        return {**message, "content": question}
+    parts: list[Any] = [{"type": "text", "text": question}] if question else []
+    if documents:
+        url = data_url(documents.encode(errors="replace"), "text/plain")
+        parts.append({"type": "file", "file": {"filename": "documents.txt", "file_data": url}})
+    return {**message, "content": [*parts, *rest]}
 
 
 def _refuse_audio(content: Any, where: str) -> None:
