@@ -38,10 +38,14 @@ from groundhook.core.types.delegation import (
 
 @dataclass(frozen=True, kw_only=True)
 class JsonReply:
-    """The format of a JSON answer: a name (letters, digits, `_`) and a JSON Schema."""
+    """The format of a JSON answer: a name (letters, digits, `_`) and a JSON Schema. `description`
+    and `strict` are what a client says of it to the endpoint; None: nothing. Without `strict`
+    OpenAI does not enforce the schema."""
 
     name: str
     schema: Mapping[str, Any]
+    description: str | None = None
+    strict: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ ThoughtBefore = Callable[[str], Blocks]
 
 def request(call: ModelCall, spec: ConnectorSpec, thought_before: ThoughtBefore) -> dict[str, Any]:
     """Return the body of a call, without `stream`. The call outranks the connector's file. Options
-    that the API does not have (seed, penalties, response_format) are omitted."""
+    that the API does not have (seed, penalties) and `response_format` are omitted."""
     options = spec.options
     messages = arranged(
         call.messages, sources=call.sources, place=options.sources, system=options.system

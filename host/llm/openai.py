@@ -165,7 +165,7 @@ class OpenAIConnector:
         wanted = extras(call)
         if "temperature" in body:
             wanted["temperature"] = body.pop("temperature")
-        omitted = set(self._refused)
+        omitted, passing = set(self._refused), set[str]()
         while True:
             more = {
                 name: value
@@ -181,9 +181,11 @@ class OpenAIConnector:
                 if not named or is_overflow(text):
                     raise
                 omitted |= named
+                if "invalid schema" in text.casefold():  # of this call, not of every one
+                    passing |= named
             else:
                 # Only now: the words may have been about something else, such as a tool's schema.
-                self._refused |= omitted
+                self._refused |= omitted - passing
                 return stream
 
     def _client(self, hook: Shorten = shorten_error) -> AsyncOpenAI:

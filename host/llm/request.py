@@ -67,7 +67,9 @@ def extras(call: ModelCall) -> dict[str, Any]:
     if call.reply == "json":
         wanted["response_format"] = {"type": "json_object"}
     elif call.reply is not None:
-        schema = {"name": call.reply.name, "schema": dict(call.reply.schema)}
+        schema: dict[str, Any] = {"name": call.reply.name, "schema": dict(call.reply.schema)}
+        said = {"description": call.reply.description, "strict": call.reply.strict}
+        schema |= {key: value for key, value in said.items() if value is not None}
         wanted["response_format"] = {"type": "json_schema", "json_schema": schema}
     return wanted
 

@@ -194,7 +194,7 @@ def _problem(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     # Imported here since the library takes a tenth of a second to import.
     from groundhook.host.tools.mcp.arguments import problems_of, validator_of
 
-    return "; ".join(problems_of(value, validator_of(schema)))
+    return "; ".join(problems_of(value, validator_of(schema), whole=""))
 
 
 def _estimated(call: ModelCall, text: str) -> Usage:

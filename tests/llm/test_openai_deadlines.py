@@ -97,6 +97,19 @@ async def test_an_endpoint_that_takes_no_schema_is_retried_without_and_remembere
     ] * 3
 
 
+async def test_a_schema_that_an_endpoint_finds_invalid_costs_no_other_call_its_schema(
+    server: Loopback,
+) -> None:
+    message = "Invalid schema for response_format 'a': 'additionalProperties' is required"
+    server.on(PATH, Json({"error": {"message": message}}, 400), Sse(answer("{}")))
+    connector = OpenAIConnector(spec(server))
+    for _ in range(2):
+        async with connector.stream(replace(CALL, reply=KEYWORD.json_reply)) as deltas:
+            assert await anext(deltas) == TextDelta("{}")
+    sent = ["response_format" in requested.json for requested in server.requests]
+    assert sent == [True, False, True]
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -13,6 +13,9 @@ import pytest
 from openai import OpenAI
 from pydantic import BaseModel
 
+from tests.loopback.chat import answer as answered
+from tests.loopback.server import Sse
+from tests.loopback.server import serving as endpoint
 from tests.server.conftest import OTHER, Serve
 
 QUESTION: Any = [{"role": "user", "content": "all teas"}]
@@ -76,6 +79,51 @@ def test_an_answer_that_stays_wrong_is_an_error_with_the_path(asking: Any) -> No
     assert wrong.value.code == "contract_broken"
 
 
+def test_an_answer_that_lacks_a_key_names_the_demand_and_no_path(asking: Any) -> None:
+    chat: Any = {"type": "json_schema", "json_schema": {"name": "teas", "schema": SCHEMA}}
+    response: Any = {"format": {"type": "json_schema", "name": "teas", "schema": SCHEMA}}
+    words = "the answer does not have the demanded form: 'teas' is a required property"
+    with asking({"text": "{}", "times": 0}) as client:
+        with pytest.raises(openai.UnprocessableEntityError) as wrong:
+            client.chat.completions.create(model="plain", messages=QUESTION, response_format=chat)
+        assert (wrong.value.param, wrong.value.response.json()["error"]["message"]) == (
+            "response_format",
+            words,
+        )
+        with pytest.raises(openai.UnprocessableEntityError) as wrong:
+            client.responses.create(model="plain", input="all teas", text=response)
+        assert (wrong.value.param, wrong.value.response.json()["error"]["message"]) == (
+            "text.format",
+            words,
+        )
+
+
+def test_the_endpoint_gets_the_schema_as_the_client_sent_it(serve: Serve) -> None:
+    whole: Any = {"name": "teas", "description": "Teas", "schema": SCHEMA, "strict": True}
+    plain: Any = {"name": "teas", "schema": SCHEMA}
+    with endpoint() as model:
+        model.on("/v1/chat/completions", Sse(answered('{"teas": []}')))
+        options = {"model": "m", "host": f"{model.url}/v1", "retries": 0}
+        files = {
+            "connectors/own.conn.yao": json.dumps({"type": "openai", "options": options}),
+            "assistants/plain/package.yao": '{ "name": "Plain", "connector": "own" }',
+        }
+        with (
+            serve(files) as served,
+            OpenAI(base_url=f"{served.url}/v1", api_key=OTHER, max_retries=0) as client,
+        ):
+            for form in (whole, plain):
+                response: Any = {"format": {"type": "json_schema", **form}}
+                client.chat.completions.create(
+                    model="plain",
+                    messages=QUESTION,
+                    response_format={"type": "json_schema", "json_schema": form},
+                )
+                client.responses.create(model="plain", input="all teas", text=response)
+        sent = [request.json["response_format"]["json_schema"] for request in model.requests]
+    assert sent == [whole, whole, plain, plain]
+
+
 def test_patterns_and_names_that_no_keyword_knows_are_checked(asking: Any) -> None:
     schema = {
         "type": "object",
@@ -127,7 +175,7 @@ def test_a_response_without_a_demanded_call_is_an_error(asking: Any) -> None:
         client.responses.create(
             model="plain", input="all teas", tools=[tool], tool_choice="required"
         )
-    assert wrong.value.code == "contract_broken"
+    assert (wrong.value.code, wrong.value.param) == ("contract_broken", "tool_choice")
 
 
 def test_a_list_of_one_number_is_no_citation(asking: Any) -> None:
@@ -227,10 +275,11 @@ def test_a_tool_with_the_name_of_one_of_the_assistant_is_refused(serve: Serve) -
         OpenAI(base_url=f"{served.url}/v1", api_key=OTHER, max_retries=0) as client,
     ):
         asked: Any = {"model": "plain", "messages": QUESTION}
-        with pytest.raises(openai.UnprocessableEntityError, match=r"tools: .*'teas__one'"):
+        with pytest.raises(openai.UnprocessableEntityError, match=r"tools: .*'teas__one'") as taken:
             client.chat.completions.create(**asked, tools=[mine])
         with pytest.raises(openai.APIError, match=r"tools: .*'teas__one'"):
             list(client.chat.completions.create(**asked, tools=[mine], stream=True))
+        assert taken.value.param == "tools"
         answer = client.chat.completions.create(**asked, tools=[WEATHER])
     assert answer.choices[0].message.content == "No."
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from groundhook.core import hook_messages
+from groundhook.core.errors import ContractBroken
 from groundhook.core.server_settings import CitationStyle
 from groundhook.core.types.events import (
     ApprovalRequired,
@@ -94,7 +95,8 @@ class Sent:
 @dataclass(frozen=True, kw_only=True)
 class OpenAIChat:
     """`id`, `model` and `created` are those of every chunk; `public_url` is the server's
-    address. `is_json`: the client demands JSON, in which `[1]` is a list."""
+    address. `is_json`: the client demands JSON, in which `[1]` is a list; `form` is the key of the
+    request that demands it."""
 
     id: str
     model: str
@@ -104,6 +106,7 @@ class OpenAIChat:
     events: bool = False
     usage: bool = False
     is_json: bool = False
+    form: str = "response_format"
 
     def begin(self) -> Sent:
         return Sent()
@@ -146,7 +149,7 @@ class OpenAIChat:
                 closed, pieces = self._all_closed(state)
                 annotated, notes = self._all_annotated(closed)
                 failed = replace(annotated, failed=True)
-                return failed, [*pieces, *notes, ClientMessage(error_body(event))]
+                return failed, [*pieces, *notes, ClientMessage(error_body(event, self.form))]
             case Reasoning():
                 # A key of other services, which clients read for a model that thinks first.
                 return state, (self._chunk({"reasoning_content": event.delta}),)
@@ -353,13 +356,18 @@ def judgement(
     return {"grounded": event.grounded, **judged}
 
 
-def error_body(failed: Failed) -> dict[str, Any]:
-    """Return an error in the shape of OpenAI's API."""
+def error_body(failed: Failed, form: str = "") -> dict[str, Any]:
+    """Return an error in the shape of OpenAI's API. `form` is the key of a request that demands the
+    form of its answer."""
+    param = None
+    if failed.code == ContractBroken.code:
+        about = failed.message.partition(":")[0]
+        param = about if about in ("tools", "tool_choice") else form
     return {
         "error": {
             "message": failed.message,
             "type": "server_error",
-            "param": None,
+            "param": param or None,
             "code": failed.code,
         }
     }

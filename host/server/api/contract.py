@@ -120,7 +120,15 @@ async def _read_form(given: Any, path: str) -> JsonReply | Literal["json"] | Non
             if not _NAME.fullmatch(name):
                 raise WrongRequest(f"{path}: the name has 1 to 64 letters, digits, '_' or '-'")
             assert isinstance(schema, Mapping)
-            return JsonReply(name=name, schema=schema)
+            described, strict = wanted.get("description"), wanted.get("strict")
+            return JsonReply(
+                name=name,
+                schema=schema,
+                description=(
+                    described[:LONGEST_DESCRIPTION] if isinstance(described, str) else None
+                ),
+                strict=strict if isinstance(strict, bool) else None,
+            )
         case other:
             raise NotSupported(
                 f"{path}.type: offered are 'text', 'json_object' and 'json_schema', not"

@@ -421,6 +421,7 @@ def _fold(call: Call, running: TurnLog, kept: Mapping[str, Any]) -> Responses:
         or call.serving.settings.openai.citations,
         usage=True,
         is_json=echoed.get("text", _PLAIN)["format"]["type"] != "text",
+        form="text.format",
     )
     return Responses(chat=chat, echoed=echoed)
 

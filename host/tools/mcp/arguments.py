@@ -37,10 +37,13 @@ SECONDS = 0.5  # of processor time, for a check of arguments and for that of a s
 _LEFT_ALONE = (Unresolvable, RecursionError, ArithmeticError, AttributeError, TypeError)
 
 
-def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> list[str]:
+def problems_of(
+    arguments: Mapping[str, Any], validator: Validator | None, whole: str = "arguments"
+) -> list[str]:
     """Return at most MAX_PROBLEMS problems of the arguments, worded so that a model can correct
     them; empty if they are valid. `validator` comes from `validator_of`, which takes longer than
-    the check and is worth caching. Arguments whose check takes too long are a problem."""
+    the check and is worth caching. Arguments whose check takes too long are a problem. `whole` is
+    the path of the value itself; "": its problems have none."""
     if validator is None:
         return []
     try:
@@ -52,8 +55,8 @@ def problems_of(arguments: Mapping[str, Any], validator: Validator | None) -> li
     except _LEFT_ALONE:
         return []
     except TooLong:
-        return ["the arguments cannot be checked against this schema: it takes too long"]
-    return [_describe(error) for error in errors]
+        return [f"the {whole or 'value'} cannot be checked against this schema: it takes too long"]
+    return [_describe(error, whole) for error in errors]
 
 
 def validator_of(schema: Mapping[str, Any]) -> Validator | None:
@@ -235,7 +238,8 @@ def _first(errors: Iterator[ValidationError]) -> Iterator[ValidationError]:
     return (error for error, _ in zip(errors, range(MAX_PROBLEMS), strict=False))
 
 
-def _describe(error: ValidationError) -> str:
+def _describe(error: ValidationError, whole: str) -> str:
     message = " ".join(error.message.split())
     short = message if len(message) <= MAX_PROBLEM_CHARS else f"{message[:MAX_PROBLEM_CHARS]}…"
-    return f"{dotted(tuple(error.absolute_path)) or 'arguments'}: {short}"
+    path = dotted(tuple(error.absolute_path)) or whole
+    return f"{path}: {short}" if path else short
