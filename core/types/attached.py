@@ -139,18 +139,22 @@ def _attached(given: Mapping[str, Any], content: str, kind: str) -> AttachedPart
     return AttachedPart(name or "file", kind, data_url=content, id=id)
 
 
+class WrongFile(UsageError):
+    """The content of a file or picture in a request is not what it says."""
+
+
 def data_of(url: str, name: str) -> bytes:
-    """Return the bytes of a data URL. Raises UsageError."""
+    """Return the bytes of a data URL. Raises WrongFile."""
     head = _DATA_URL.match(url)
     body = url[head.end() :] if head else ""
     if head is None or not head["base64"]:
         if head is None:
-            raise UsageError(f"the file {name!r} is no data URL and no https address")
+            raise WrongFile(f"the file {name!r} is no data URL and no https address")
         return unquote_to_bytes(body)
     try:
         return base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError) as exc:
-        raise UsageError(f"the file {name!r} is not valid base64") from exc
+        raise WrongFile(f"the file {name!r} is not valid base64") from exc
 
 
 def data_url(data: bytes, media_type: str = "") -> str:

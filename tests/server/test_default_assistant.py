@@ -53,6 +53,8 @@ def test_without_a_default_a_request_has_to_name_one(serve: Serve, path: str) ->
         answer = client.post(path, json=ASKED[path])
     assert answer.status_code == 400
     assert NONE in answer.text
+    if path.startswith("/v1/"):
+        assert answer.json()["error"]["param"] == "model"
 
 
 def test_the_default_is_open_to_visitors_if_it_is_public(serve: Serve) -> None:

@@ -151,6 +151,21 @@ def test_what_is_not_read_is_named(client: OpenAI) -> None:
     assert raw.parse().choices[0].message.content == "One moment. \n\nA title"
 
 
+@pytest.mark.parametrize("key", ["max_tokens", "max_completion_tokens", "max_output_tokens"])
+def test_a_limit_of_tokens_is_named_where_no_language_model_counts_them(
+    serve: Serve, key: str
+) -> None:
+    path = "responses" if key == "max_output_tokens" else "chat/completions"
+    asked = {"messages": QUESTION} if path != "responses" else {"input": "all teas"}
+    quotes = {"assistants/quotes/package.yao": '{ "name": "Quotes" }'}
+    with serve(quotes) as server, server.client() as client:
+        without = client.post(f"/v1/{path}", json={"model": "quotes", key: 5, **asked})
+        with_model = client.post(f"/v1/{path}", json={"model": "tea", key: 500, **asked})
+    assert without.headers["x-groundhook-ignored"] == key
+    assert without.json().get(key) is None  # a response does not repeat what was not read
+    assert "x-groundhook-ignored" not in with_model.headers
+
+
 @pytest.mark.parametrize(("system", "roles"), [("user", ["user", "user"]), ("drop", ["user"])])
 def test_a_clients_system_message_is_no_prompt(serve: Serve, system: str, roles: list[str]) -> None:
     messages = [{"role": "system", "content": "Be rude."}, *QUESTION]

@@ -319,6 +319,10 @@ def test_the_chat_of_a_cancelled_response_is_free(serve: Serve) -> None:
         ({"prompt": {"id": "pmpt_1"}}, "prompt"),
         ({"text": {"format": {"type": "json_schema", "schema": {"$ref": "#"}}}}, None),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "input_file", "file_data": "%%%"}]}]},
+            "input",
+        ),
         ({"input": [{}]}, None),
         ({"input": [{"type": ["x"]}]}, "input[0].type"),
     ],

@@ -13,10 +13,11 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
-from groundhook.core.errors import HostError, NotSupported, UnknownName
+from groundhook.core.errors import HostError, NotSupported, UnknownName, UsageError
 from groundhook.core.json_lines import line
 from groundhook.core.server_settings import CitationStyle, ServerSettings
 from groundhook.core.types.base import Few, Value
+from groundhook.core.types.connector_spec import EXTRACTIVE
 from groundhook.core.types.turn import Message, TurnOptions, connector_ids
 from groundhook.host.config.package import Package
 from groundhook.host.config.tree import PACKAGES
@@ -28,7 +29,7 @@ from groundhook.host.server.api.conversation import ReadConversation
 from groundhook.host.server.api.meta import assistant_info
 from groundhook.host.server.api.turns import Start, begin, stream, turn_headers
 from groundhook.host.server.identity.caller import Caller
-from groundhook.host.server.problems import Refused, failure_status
+from groundhook.host.server.problems import Refused, WrongRequest, failure_status
 from groundhook.host.server.request_body import AskedData, AskOptions
 from groundhook.host.server.serving import Call
 from groundhook.host.server.turns.running import ServerTurn
@@ -38,6 +39,7 @@ IGNORED = "x-groundhook-ignored"
 CERTAINTY = "x-groundhook-certainty"
 LONGEST_HEADER = 1000
 SYSTEM = ("system", "developer")
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class StreamOptions(Value):
@@ -146,6 +148,27 @@ def offered_package(call: Call, caller: Caller, id: str) -> Package:
         raise
 
 
+def named_model(call: Call, caller: Caller, id: str) -> str:
+    """Return the assistant that `model` names, or else the app's default. Raises WrongRequest."""
+    try:
+        return call.serving.assistant_for(caller, id)
+    except UsageError as exc:
+        raise WrongRequest(f"model: {exc.message}") from None
+
+
+def unread_limits(call: Call, assistant_id: str, wanted: Value) -> list[str]:
+    """Return the keys of a request that limit the tokens of an answer, where the assistant has no
+    language model, which would count them."""
+    given = [key for key in LIMITS if getattr(wanted, key, None) is not None]
+    host = call.serving.host
+    names = connector_ids(host.settings(assistant_id).connector) if given else ()
+    for name in names:
+        with suppress(HostError):  # a wrong file is reported when the connector is used
+            if host.app.connector(host.app.connector_id(assistant_id, name)).type != EXTRACTIVE:
+                return []
+    return given
+
+
 async def chat_completions(call: Call) -> ASGIApp:
     """Run a turn as a chat completion."""
     settings = call.serving.settings
@@ -153,7 +176,7 @@ async def chat_completions(call: Call) -> ASGIApp:
     _refuse_other_forms(wanted)
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
-    named = call.serving.assistant_for(caller, wanted.model)
+    named = named_model(call, caller, wanted.model)
     wanted = wanted.model_copy(update={"model": named})
     package = offered_package(call, caller, named)
     contract = await read_contract(
@@ -168,7 +191,8 @@ async def chat_completions(call: Call) -> ASGIApp:
         wanted.messages, settings.openai.system, hears=hears, openwebui=_is_openwebui(call)
     )
     unchecked = await unchecked_of(contract, "response_format")
-    ignored = [*(key.path for key in unknown), *read.ignored, *unchecked]
+    limits = unread_limits(call, package.id, wanted)
+    ignored = [*(key.path for key in unknown), *limits, *read.ignored, *unchecked]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     messages = request_body.check_lengths(read.messages, settings.limits)
     if (task := _task(call, wanted)) is not None:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from groundhook.core.errors import NotSupported, UnknownName
 from groundhook.core.json_lines import line
+from groundhook.core.types.attached import WrongFile
 from groundhook.core.types.base import Few, Value
 from groundhook.core.types.chats import ENDED, ChatMessage, ChatOwner, StoredTurn
 from groundhook.core.types.contract import Contract
@@ -32,7 +33,9 @@ from groundhook.host.server.api.openai import (
     IGNORED,
     Extension,
     ignored_header,
+    named_model,
     offered_package,
+    unread_limits,
 )
 from groundhook.host.server.api.response_items import as_choice, as_messages, as_tool
 from groundhook.host.server.api.turns import Start, begin, begin_in_chat, stream, turn_headers
@@ -119,12 +122,13 @@ async def create(call: Call) -> ASGIApp:
     _refuse_other_forms(wanted)
     caller = call.serving.sign_in.acting(call.caller, wanted.user or wanted.safety_identifier or "")
     call = replace(call, caller=caller)
-    named = call.serving.assistant_for(caller, wanted.model)
+    named = named_model(call, caller, wanted.model)
     wanted = wanted.model_copy(update={"model": named})
-    offered_package(call, caller, named)
+    limits = unread_limits(call, offered_package(call, caller, named).id, wanted)
+    wanted = wanted.model_copy(update=dict.fromkeys(limits))  # so that it is not repeated
     asked, not_read = await _read(call, wanted)
     unchecked = await unchecked_of(asked.contract, "text.format")
-    ignored = [*(key.path for key in unknown), *not_read, *unchecked]
+    ignored = [*(key.path for key in unknown), *limits, *not_read, *unchecked]
     headers = {IGNORED: ignored_header(ignored)} if ignored else {}
     call.admit_stream()  # before the turn begins
     stored = wanted.store is not False and _keeps(call)
@@ -387,7 +391,10 @@ async def _begin_kept(
         question = asked.messages[-1].content or ""
         return chat.send(question, after=asked.previous, options=asked.options)
 
-    return await begin_in_chat(call, wanted.model, asked.chat_id or None, send, kept=kept)
+    try:
+        return await begin_in_chat(call, wanted.model, asked.chat_id or None, send, kept=kept)
+    except WrongFile as exc:
+        raise WrongRequest(f"input: {exc.message}") from None
 
 
 async def _whole(
