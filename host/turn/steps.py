@@ -392,9 +392,10 @@ async def _stream_answer(
     options, contract = run.settings.options, run.request.contract
     toolbox = tooling.toolbox
     own = toolbox.schemas()
-    # A Next hook may expect another format than the JSON of a delegated step, and endpoints refuse
-    # a schema together with tools.
-    plain = run.package.hook is None and not own and not contract.tools
+    # A Next hook may expect another format than the JSON of a delegated step, whose answer is its
+    # `data`; the text that a client demands is the model's. Few endpoints take a schema with tools.
+    by_model = run.package.hook is None or run.request.reply is None
+    plain = by_model and not own and not contract.tools
     call = ModelCall(
         messages=prompt.messages,
         sources=prompt.sources,

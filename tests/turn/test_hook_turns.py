@@ -405,6 +405,18 @@ async def test_an_answer_that_is_none_is_refused(
     )
 
 
+@pytest.mark.parametrize(("tools", "sent"), [((), TREE), ((RAIN,), None)])
+async def test_the_endpoint_gets_the_form_that_a_client_demands_beside_a_hook_but_not_with_tools(
+    make_app: MakeApp, tools: Any, sent: Any
+) -> None:
+    model = scripted('{"n": [1]}')
+    hook = "const Next = () => ({ data: 1 })"
+    demanded = Contract(tools=tools, reply=TREE)
+    events = await hooked(make_app, hook, connector=model, contract=demanded)
+    assert model.calls[0].reply == sent
+    assert json.loads(end(events).content) == {"n": [1]}
+
+
 @pytest.mark.parametrize(
     ("text", "contract", "content", "error"),
     [
