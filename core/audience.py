@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, assert_never
 
 from groundhook.core.addresses import shared
-from groundhook.core.errors import ContractBroken
+from groundhook.core.errors import ContractBroken, HookUnasked
 from groundhook.core.types.base import Value
 from groundhook.core.types.events import (
     STOPPED,
@@ -61,7 +61,8 @@ def for_readers(event: Event) -> Event | None:
             return _not_read(event)
         case Failed():
             message = SENTENCES.get(event.code, TURN_FAILED)
-            if event.code == ContractBroken.code:  # what the client demanded, and its own answer
+            # What the client demanded, and its own answer; a question to its user.
+            if event.code in (ContractBroken.code, HookUnasked.code):
                 message = event.message
             bare = Failed(code=event.code, message=message)
             return bare.model_copy(update={"turn_id": event.turn_id, "at_ms": event.at_ms})

@@ -12,6 +12,7 @@
     │   ├── HookSyntaxError    the TypeScript does not compile, or an import cannot be resolved
     │   ├── HookTypeError      a type error of TypeScript, from a check; the hook still runs
     │   ├── HookThrew          the hook threw, or its promise was rejected
+    │   │   └── HookUnasked    it needs an answer of its user, who cannot be asked
     │   ├── HookReturnInvalid  what the hook returned has the wrong type
     │   ├── HookLimit          a limit was crossed (time, memory, calls, sizes)
     │   └── HookCrashed        the worker process that ran the hook died
@@ -207,6 +208,13 @@ class HookThrew(HookError):
     """The hook threw, or its promise was rejected."""
 
     code = "hook_threw"
+
+
+class HookUnasked(HookThrew):
+    """The hook asked its user where no question can be shown, and did not catch the error. The
+    message has the question, and is for readers too."""
+
+    code = "hook_unasked"
 
 
 class HookReturnInvalid(HookError):

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from groundhook.core.errors import HookSyntaxError as HookSyntaxError
     from groundhook.core.errors import HookThrew as HookThrew
     from groundhook.core.errors import HookTypeError as HookTypeError
+    from groundhook.core.errors import HookUnasked as HookUnasked
     from groundhook.core.errors import HostError as HostError
     from groundhook.core.errors import IngestError as IngestError
     from groundhook.core.errors import ModelContextExceeded as ModelContextExceeded
@@ -147,6 +148,7 @@ _HOMES = {
         "HookSyntaxError",
         "HookThrew",
         "HookTypeError",
+        "HookUnasked",
         "HostError",
         "IngestError",
         "ModelContextExceeded",

@@ -148,6 +148,29 @@ async def test_the_user_answers_a_question_of_a_hook(
     assert text_of(result) == text
 
 
+@pytest.mark.parametrize(
+    ("thrown", "text"),
+    [
+        ("", "the assistant asks back, which cannot be shown here: Of which year?"),
+        ("new Error('secret')", "the answer could not be completed"),
+    ],
+    ids=["its question", "another error"],
+)
+async def test_a_client_without_forms_gets_the_question_of_a_hook(
+    make_app: MakeApp, thrown: str, text: str
+) -> None:
+    hook = f"""
+    function Create(ctx) {{
+      try {{ ctx.Ask("Of which year?", ["2023", "2024"]); }}
+      catch (error) {{ throw {thrown or "error"}; }}
+    }}"""
+    app = make_app({"assistants/orders/package.yao": "{}", "assistants/orders/index.ts": hook})
+    async with open_host(app, environment={}) as host, asking(host, "auto", None, []) as client:
+        result = await client.call_tool("ask", {"question": "How many?"})
+    assert result.is_error
+    assert text_of(result) == text + ("" if thrown else " (2023 / 2024)")
+
+
 @pytest.mark.parametrize("state", ["{", "[]", '{"chat": 1, "message": 2}', '{"chat": "c_x"}'])
 async def test_a_state_that_the_server_has_not_sent_runs_nothing(
     make_app: MakeApp, state: str

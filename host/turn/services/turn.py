@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 
-from groundhook.core.errors import HostError, Place
+from groundhook.core.errors import HookThrew, HostError, Place
 from groundhook.core.hook_engine import (
     HookAsked,
     HookReply,
@@ -137,6 +137,8 @@ class TurnServices:
             finally:
                 self.calls.end()
                 self.output.close()
+            if isinstance(failed, HookThrew):
+                raise self.chat.why(failed)
             if failed is not None:
                 raise failed
         return returned
