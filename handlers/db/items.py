@@ -207,12 +207,12 @@ def _figures(row: Record, dsl: QueryDSL, teller: Teller, less: float) -> Item:
     texts = zip(teller.heads(dsl), _figure_texts(row, dsl, teller), strict=True)
     lines = [f"{head}: {text}" for head, text in texts]
     kept = teller.conditions(schema, dsl.wheres)
-    whole = teller.told("where", what=schema.name, conditions=kept) if kept else schema.name
+    whole = teller.phrase("where", what=schema.name, conditions=kept) if kept else schema.name
     identity = {key: value for key, value in dsl.wire().items() if key not in ROWS_ALONE}
     return Item(
         type="db",
         title=", ".join(lines) or schema.name,
-        content="\n".join([*lines, teller.told("basis", what=whole, count=count)]),
+        content="\n".join([*lines, teller.phrase("basis", what=whole, count=count)]),
         score=round(_score_of_figures(dsl) - less, 4),
         model=schema.id,
         data={name: data[name] for name in dsl.select} if dsl.select else data,

@@ -73,7 +73,7 @@ def judged(reads: Reads, answers: Sequence[JudgedAnswer], teller: Teller) -> Sou
         answer.reading.presumes or answer.reading.yearless or answer.query.aggregates
     ):
         form = "no_year" if answer.reading.yearless else "none_found"
-        said = teller.told(form, reading=read_as)
+        said = teller.phrase(form, reading=read_as)
         refused = account.model_copy(update={"certainty": "none", "explanation": said})
         return SourceResult(total=0, dsl=answer.found.dsl, account=refused)
     if notes := _notes(reads, answer, teller):
@@ -82,7 +82,7 @@ def judged(reads: Reads, answers: Sequence[JudgedAnswer], teller: Teller) -> Sou
             update={"certainty": "partial", "unread": unread, "explanation": " ".join(notes)}
         )
     elif not answer.found.total:
-        said = teller.told("no_rows", reading=read_as)
+        said = teller.phrase("no_rows", reading=read_as)
         account = account.model_copy(update={"explanation": said})
     return replace(answer.found, account=account)
 
@@ -92,9 +92,9 @@ def _notes(reads: Reads, answer: JudgedAnswer, teller: Teller) -> list[str]:
     notes = notes_of(answer.reading, teller, teller.schemas[answer.query.model])
     for word, meant in (reads.corrected or {}).items():
         both = {"word": teller.quoted([word]), "meant": teller.quoted([meant])}
-        notes.append(teller.told("read_word", **both))
+        notes.append(teller.phrase("read_word", **both))
     if reads.cut:
-        notes.append(teller.told("too_long", count=MOST_TOKENS))
+        notes.append(teller.phrase("too_long", count=MOST_TOKENS))
     return notes
 
 
@@ -113,10 +113,10 @@ def refused_by_model(reading: ModelReading, by: str, teller: Teller) -> SearchAc
     if not reading.unknown:
         return account
     read_as = teller.sentence(reading.queries[0])
-    said = [teller.told("none_found", reading=read_as)]
+    said = [teller.phrase("none_found", reading=read_as)]
     near = [value for each in reading.unknown for value in each.near]
     if near:
-        said.append(teller.told("near", words=teller.quoted(near)))
+        said.append(teller.phrase("near", words=teller.quoted(near)))
     unread = tuple(dict.fromkeys(each.value for each in reading.unknown))
     update = {"read_as": read_as, "unread": unread, "explanation": " ".join(said)}
     return account.model_copy(update=update)

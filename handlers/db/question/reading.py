@@ -217,19 +217,19 @@ def explain(reads: Reads, teller: Teller, offers: Sequence[OfferedModel]) -> str
     """Return why a question was not answered, as sentences for readers."""
     parts: list[str] = []
     if reads.unread:
-        parts.append(teller.told("unread", words=teller.quoted(reads.unread)))
+        parts.append(teller.phrase("unread", words=teller.quoted(reads.unread)))
         if slow := [offer.schema.name for offer in offers if offer.looked_up is None]:
-            parts.append(teller.told("not_looked_up", models=", ".join(slow[:MOST_NEAR])))
+            parts.append(teller.phrase("not_looked_up", models=", ".join(slow[:MOST_NEAR])))
     else:
         parts.append(teller.say["structure"])
     if reads.near:
-        parts.append(teller.told("near", words=teller.quoted(reads.near.values())))
+        parts.append(teller.phrase("near", words=teller.quoted(reads.near.values())))
     if reads.understood is not None:
-        parts.append(teller.told("understood", reading=teller.sentence(reads.understood)))
+        parts.append(teller.phrase("understood", reading=teller.sentence(reads.understood)))
     about = reads.about or (offers[0].schema if len(offers) == 1 else None)
     if about is not None:
         shown = [one.shown for one in about.visible if one.name not in about.keys][:MOST_FIELDS]
-        parts.append(teller.told("known", model=about.name, fields=", ".join(shown)))
+        parts.append(teller.phrase("known", model=about.name, fields=", ".join(shown)))
     return " ".join(parts)
 
 
@@ -237,7 +237,7 @@ def notes_of(reading: QueryReading, teller: Teller, schema: Schema) -> list[str]
     """Return what is not certain of a reading, as sentences for readers."""
     title = schema.fields.get(schema.title)
     field = title.shown if title else schema.name
-    found = [teller.told(note, field=field) for note in dict.fromkeys(reading.notes)]
+    found = [teller.phrase(note, field=field) for note in dict.fromkeys(reading.notes)]
     if reading.idle:
-        found.append(teller.told("left_out", words=teller.quoted(reading.idle)))
+        found.append(teller.phrase("left_out", words=teller.quoted(reading.idle)))
     return found

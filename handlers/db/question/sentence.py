@@ -45,7 +45,7 @@ class Teller:
         """The sentences of the language, with names in braces, by their keys in its file."""
         return self.words.file.say
 
-    def told(self, key: str, **named: object) -> str:
+    def phrase(self, key: str, **named: object) -> str:
         """Return a sentence of the language with its names filled in."""
         return self.say[key].format(**named)
 
@@ -57,17 +57,17 @@ class Teller:
             what = f" {self.say['and']} ".join(self._figure(schema, one) for one in dsl.aggregates)
         elif dsl.select:
             fields = ", ".join(map(label, dsl.select))
-            what = self.told("of", what=fields, model=schema.name)
+            what = self.phrase("of", what=fields, model=schema.name)
         else:
             what = schema.name
         beside = [one for one in dsl.wheres if self._stands_beside_the_name(schema, one)]
         what = " ".join([what, *(self._condition(schema, one) for one in beside)])
         if rest := [one for one in dsl.wheres if one not in beside]:
-            what = self.told("where", what=what, conditions=self.conditions(schema, rest))
+            what = self.phrase("where", what=what, conditions=self.conditions(schema, rest))
         if dsl.groups:
             own = [one for one in dsl.groups if not _is_link(schema, one, dsl)]
             groups = ", ".join(self._group(schema, one) for one in own)
-            what = self.told("each", what=what, groups=groups)
+            what = self.phrase("each", what=what, groups=groups)
         return self._rows(schema, dsl, what)
 
     def heads(self, dsl: QueryDSL) -> list[str]:
@@ -79,7 +79,7 @@ class Teller:
 
     def quoted(self, words: Iterable[str]) -> str:
         """Return words in the quotation marks of the language."""
-        return ", ".join(self.told("quoted", text=word) for word in words)
+        return ", ".join(self.phrase("quoted", text=word) for word in words)
 
     def field(self, schema: Schema, name: str) -> Field | None:
         """Return the field of a name such as `product.brand.name`."""
@@ -91,7 +91,7 @@ class Teller:
         figures = {one.called: self._figure(schema, one) for one in dsl.aggregates}
         if dsl.havings:
             kept = self._havings(dsl.havings, figures, self.say["and"])
-            what = self.told("having", what=what, conditions=kept)
+            what = self.phrase("having", what=what, conditions=kept)
         parts = {group_name(one): self._group(schema, one) for one in dsl.groups}
         buckets = [group_name(one) for one in dsl.groups if isinstance(one, DateBucket)]
         for order in dsl.orders if dsl.limit or not dsl.groups else ():
@@ -100,8 +100,8 @@ class Teller:
             what = form.format(what=what, field=called)
         if not dsl.limit:
             return what
-        first = self.told("first_one" if dsl.limit == 1 else "first", what=what, count=dsl.limit)
-        return self.told("ties", what=first) if dsl.ties else first
+        first = self.phrase("first_one" if dsl.limit == 1 else "first", what=what, count=dsl.limit)
+        return self.phrase("ties", what=first) if dsl.ties else first
 
     def _direction(self, schema: Schema, order: Order, buckets: Collection[str]) -> str:
         """Return the form for an order: of dates and their `buckets` the latest or earliest comes
@@ -131,7 +131,7 @@ class Teller:
                 figure = figures.get(one.field, one.field)
                 empty = {"null": "empty", "not null": "filled"}.get(one.op)
                 compared = self._comparison(figure, one) if not empty else ""
-                parts.append(self.told(empty, field=figure) if empty else compared)
+                parts.append(self.phrase(empty, field=figure) if empty else compared)
         return f" {joined} ".join(parts)
 
     def label(self, schema: Schema, name: str) -> str:
@@ -144,13 +144,13 @@ class Teller:
 
     def _figure(self, schema: Schema, one: Aggregate) -> str:
         if one.field == EVERY_TEXT:
-            return self.told("count", model=schema.name)
+            return self.phrase("count", model=schema.name)
         of, called = self.field(schema, one.field), str(one.function)
         if called in ("min", "max") and of and of.kind in DATES:
             called = f"{called}_date"
         if called == "count":
             called = "different" if one.distinct else "given"
-        return self.told(called, field=self.label(schema, one.field), model=schema.name)
+        return self.phrase(called, field=self.label(schema, one.field), model=schema.name)
 
     def conditions(self, schema: Schema, wheres: Sequence[Where], joined: str = "") -> str:
         parts = dict.fromkeys(self._condition(schema, one) for one in wheres)
@@ -166,7 +166,7 @@ class Teller:
     def _condition(self, schema: Schema, where: Where) -> str:
         if where.group is not None:
             if listed := _element_of_list(where):
-                return self.told(
+                return self.phrase(
                     "contains", field=self.label(schema, where.group[0].field), value=listed
                 )
             joined = self.say["or"] if where.any_of is not None else self.say["and"]
@@ -182,20 +182,20 @@ class Teller:
         label, there = self.label(schema, where.field), where.op in ("not null", "!=")
         if where.op in NULL_OPERATORS or where.value == "":
             if self.field(schema, where.field) is None:
-                return self.told("with" if there else "without", relation=label)
-            return self.told("filled" if there else "empty", field=label)
+                return self.phrase("with" if there else "without", relation=label)
+            return self.phrase("filled" if there else "empty", field=label)
         if where.op == "like":
             text = str(where.value)
             form = "contains" if text.startswith("%") else "begins"
-            return self.told(form, field=label, value=text.strip('%"'))
+            return self.phrase(form, field=label, value=text.strip('%"'))
         return self._comparison(label, where)
 
     def _anywhere(self, where: Where) -> str:
         """Return a condition on all texts of a record: "any text contains oak and ash"."""
         if where.op == MATCH_NONE:
-            return self.told("without", relation=self._listed(where, "or"))
+            return self.phrase("without", relation=self._listed(where, "or"))
         words = self._listed(where, "or" if where.op == MATCH_ANY else "and")
-        return self.told("contains", field=self.say["any_text"], value=words)
+        return self.phrase("contains", field=self.say["any_text"], value=words)
 
     def _related(self, schema: Schema, where: Where) -> str:
         """Return a condition on related records: "number of Orders (Total > 5) > 6"."""
@@ -204,11 +204,11 @@ class Teller:
         if where.all_of and found is not None:
             text = f"{text} ({self.conditions(found.schema, where.all_of)})"
         if where.count:
-            number = self.told("number", relation=text)
+            number = self.phrase("number", relation=text)
             bars = (f"{number} {OPS.get(op, op)} {bar}" for op, bar in where.count.items())
             return f" {self.say['and']} ".join(bars)
         form = "without" if where.none else "all" if where.every else "with"
-        return self.told(form, relation=text)
+        return self.phrase(form, relation=text)
 
     def _other(self, schema: Schema, other: Compared) -> str:
         if other.aggregate is None:
@@ -216,11 +216,11 @@ class Teller:
         there = self.schemas[model_named(schema, other.model, self.schemas)]
         figure = self._figure(there, other.aggregate)
         if other.model and other.aggregate.field != EVERY_TEXT:
-            figure = self.told("model_figure", figure=figure, model=there.name)
+            figure = self.phrase("model_figure", figure=figure, model=there.name)
         if not other.wheres:
             return figure
         inner = self.conditions(there, other.wheres)
-        return f"({self.told('where', what=figure, conditions=inner)})"
+        return f"({self.phrase('where', what=figure, conditions=inner)})"
 
     def _comparison(self, label: str, where: Where) -> str:
         if where.op == "between":

@@ -36,7 +36,7 @@ def _values_by_kind(language: str) -> dict[str, set[Any]]:
 
 def test_every_sentence_that_the_code_says_is_in_the_files() -> None:
     files = [path.read_text(encoding="utf-8") for path in FOLDER.rglob("*.py")]
-    said = {key for text in files for key in re.findall(r"\b(?:told\(|say\[)[\"'](\w+)", text)}
+    said = {key for text in files for key in re.findall(r"\b(?:phrase\(|say\[)[\"'](\w+)", text)}
     assert len(said) > 20
     assert said <= vocabulary("en").file.say.keys()
 
