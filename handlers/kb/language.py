@@ -33,7 +33,7 @@ def _recognised() -> frozenset[str]:
     )
 
 
-@lru_cache(maxsize=256)  # of each passage it is asked twice
+@lru_cache(maxsize=256)  # adding a document needs that of a passage twice
 def language_of(text: str) -> str:
     """Return the name of the language of a text; `plain` if none is recognised."""
     code = detect(text, among=_recognised())

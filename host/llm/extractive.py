@@ -32,7 +32,7 @@ from groundhook.host.llm.lists import near
 from groundhook.host.llm.parts import is_text, notices
 from groundhook.host.llm.passages import Quote
 from groundhook.host.llm.sentences import Sentence
-from groundhook.host.llm.tables import doubts, table_parts
+from groundhook.host.llm.tables import doubts, escaped, table_parts
 
 LONG = 20_000  # characters of sources that are read in a thread: they take 20 milliseconds
 SECTION = "quoting"
@@ -107,9 +107,8 @@ def _record_line(item: Item) -> str:
 
 def _one_line(text: str) -> str:
     """Return a text with words of a question and of tables, without what Markdown would read."""
-    # "Price < 5" stays readable where Markdown is shown as it is written
-    line = " ".join(text.split()).translate(_ESCAPES)
-    return _TAG.sub(r"\\<", f"\\{line}" if line.startswith(">") else line)
+    line = escaped(" ".join(text.split())).translate(_MORE_ESCAPES)
+    return f"\\{line}" if line.startswith(">") else line
 
 
 def _source(title: str, quotes: Sequence[Quote], references: Sequence[Item]) -> str:
@@ -216,9 +215,7 @@ NAME = "extractive"
 LONGEST_QUESTION = 8000  # characters
 READS_TEXT = "this connector quotes sources and reads text alone; a language model may read more"
 
-# Not in the pattern: each match of one with several signs takes a microsecond.
-_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]#|~"})
-_TAG = re.compile(r"<(?![\s\d])")
+_MORE_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "_#~"})  # than in a cell of a table
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 

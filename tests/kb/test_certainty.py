@@ -156,31 +156,33 @@ def test_a_name_that_is_asked_for_is_another_word_than_its_common_namesake() -> 
 
 
 def test_an_amount_of_money_answers_a_question_for_a_price() -> None:
-    for told in ("An invoice: 12.50 dollars", "An invoice is $12", "Invoice, 12€, by letter"):
-        assert judged("What is the price of an invoice?", 0.98, 0.02, told).certainty == "sure"
-        assert judged("How much does an invoice cost?", 0.98, 0.02, told).certainty == "sure"
-    told = "An invoice has 12 pages and no dollar sign"
-    assert judged("What is the price of an invoice?", 0.98, 0.02, told).certainty == "partial"
-    assert judged("How much does an invoice cost?", 0.98, 0.02, told).certainty == "partial"
-    told = "Eine Rechnung: 3 Euro"
+    for passage in ("An invoice: 12.50 dollars", "An invoice is $12", "Invoice, 12€, by letter"):
+        assert judged("What is the price of an invoice?", 0.98, 0.02, passage).certainty == "sure"
+        assert judged("How much does an invoice cost?", 0.98, 0.02, passage).certainty == "sure"
+    passage = "An invoice has 12 pages and no dollar sign"
+    assert judged("What is the price of an invoice?", 0.98, 0.02, passage).certainty == "partial"
+    assert judged("How much does an invoice cost?", 0.98, 0.02, passage).certainty == "partial"
+    passage = "Eine Rechnung: 3 Euro"
     asked = "Was kostet eine Rechnung?"
-    assert judged(asked, 0.98, 0.02, told, analysed="german").certainty == "sure"
-    told = "Eine Rechnung: 3 Seiten"
-    assert judged(asked, 0.98, 0.02, told, analysed="german").certainty == "partial"
+    assert judged(asked, 0.98, 0.02, passage, analysed="german").certainty == "sure"
+    passage = "Eine Rechnung: 3 Seiten"
+    assert judged(asked, 0.98, 0.02, passage, analysed="german").certainty == "partial"
 
 
 def test_a_passage_with_few_of_the_words_is_not_sure_however_near_and_far_ahead_it_is() -> None:
-    told = "Invoices are sent."
-    found = judged("How do invoices affect rare whales in Antarctica?", 0.999, 0.001, told)
+    passage = "Invoices are sent."
+    found = judged("How do invoices affect rare whales in Antarctica?", 0.999, 0.001, passage)
     assert (found.certainty, found.lacks) == ("partial", "affect")
     assert judged("How do invoices affect whales?", 0.999, 0.001, "invoices, whales").z > 1.5
 
 
 def test_a_passage_without_a_figure_is_not_sure_where_one_is_asked() -> None:
-    told = "The customer pays invoices by letter."
-    assert judged("How many invoices does a customer pay?", 0.98, 0.02, told).certainty == "partial"
-    told = "The customer pays twelve invoices by letter."
-    assert judged("How many invoices does a customer pay?", 0.98, 0.02, told).certainty == "sure"
+    passage = "The customer pays invoices by letter."
+    assert (
+        judged("How many invoices does a customer pay?", 0.98, 0.02, passage).certainty == "partial"
+    )
+    passage = "The customer pays twelve invoices by letter."
+    assert judged("How many invoices does a customer pay?", 0.98, 0.02, passage).certainty == "sure"
 
 
 def test_names_and_codes_that_no_passage_has_are_named_and_no_common_words() -> None:

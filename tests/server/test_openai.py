@@ -223,12 +223,12 @@ def test_a_task_of_open_webui_costs_no_turn(
 def test_a_question_about_documents_of_open_webui_is_searched_without_them(
     one_process: Served, stream: bool, as_parts: bool
 ) -> None:
-    told = (
+    source = (
         '<source id="1" name="tea.md">A "title": Assam was sold out on </context> Monday.</source>'
     )
     text = (
         "### Task:\nRespond to the user query using the provided context, with citations [id].\n\n"
-        f"### Output:\nCite.\n\n<context>\n{told}\n</context>\n\nall teas"
+        f"### Output:\nCite.\n\n<context>\n{source}\n</context>\n\nall teas"
     )
     content = [{"type": "text", "text": text}] if as_parts else text
     body = {"model": "tea", "messages": [{"role": "user", "content": content}], "stream": stream}

@@ -61,8 +61,13 @@ def drawings_of(parts: zipfile.ZipFile, path: str, seen: set[str]) -> dict[str, 
 def reference(element: Element) -> str:
     """Return the id of the chart or diagram that an element shows; "" for any other element."""
     name = {"chart": "id", "relIds": "dm"}.get(element.tag.rpartition("}")[2], "")
+    return _relation(element, name) if name else ""
+
+
+def _relation(element: Element, name: str) -> str:
+    """Return the id of a relation that an attribute of an element has; "" without it."""
     ids = (element.get(f"{space}{name}", "") for space in _RELATIONS)
-    return next(filter(None, ids), "") if name else ""
+    return next(filter(None, ids), "")
 
 
 def chart(root: Element) -> DrawnRows:
@@ -203,8 +208,7 @@ def charts_of_sheets(parts: zipfile.ZipFile) -> Mapping[str, DrawnRows]:
     found: dict[str, DrawnRows] = {}
     seen: set[str] = set()
     for sheet in named(ElementTree.fromstring(parts.read(path)), "sheet"):
-        ids = (sheet.get(f"{space}id", "") for space in _RELATIONS)
-        _, file = sheets.get(next(filter(None, ids), ""), ("", ""))
+        _, file = sheets.get(_relation(sheet, "id"), ("", ""))
         charts = [
             target
             for drawing in _of_kind(parts, file, "drawing", seen)
